@@ -1,0 +1,56 @@
+# Everything runs in .venv, made from pyproject.toml and constraints.txt by plain pip (or uv, where it is found).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+ifdef UV
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python
+else
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+.PHONY: demo test test-slow lint docs bench system-deps lock clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of extras: `make demo` installs only what a user would.
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable . --constraint constraints.txt
+	@touch $@
+$(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable ".[$*]" --constraint constraints.txt
+	@touch $@ $(VENV)/.core
+
+demo: $(VENV)/.core
+	$(BIN)/tacit demo --output demo-output
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: $(VENV)/.test $(VENV)/.lint
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+# Debian packages for optional tests; nothing in `make test` needs them.
+system-deps:
+	apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver
+
+# Needs uv: resolves every extra for Python 3.11 to 3.13 at once.
+lock:
+	uv pip compile pyproject.toml --universal --all-extras --python-version 3.11 --no-emit-index-url --no-header \
+	  --no-annotate --quiet --upgrade --output-file constraints.txt
+
+clean:
+	rm -rf $(VENV) build dist site demo-output

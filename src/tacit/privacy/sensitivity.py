@@ -1,0 +1,37 @@
+"""How far one person can move a statistic: the number that every noise scale is derived from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.errors import expected
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Upper bounds on what replacing one record does to an integer statistic, in lattice units.
+
+    Write D for the difference of the statistics of two records, entry by entry, and w for ``relative_scales``: entry i
+    is to get noise of scale (base * w_i). Then over all pairs of records
+
+        l1 >= sum_i |D_i| / w_i          l2_squared >= sum_i (D_i / w_i)^2
+
+    Both are exact rationals, so nothing is lost between the proof and the noise. The neighbour relation is replace-one
+    (n is public).
+    """
+
+    l1: Fraction
+    l2_squared: Fraction
+    relative_scales: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        if not self.relative_scales or min(self.relative_scales) <= 0:
+            raise expected("relative_scales", self.relative_scales, "to be one or more positive rationals")
+        if self.l1 <= 0 or self.l2_squared <= 0:
+            raise expected("sensitivity", (self.l1, self.l2_squared), "to be positive")
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the statistic has."""
+        return len(self.relative_scales)

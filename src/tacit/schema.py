@@ -1,0 +1,194 @@
+"""What each column may hold, declared in public before any row is read.
+
+A column is a `Number` with bounds or a `Category` with levels. Nothing here looks at data: bounds and levels that were
+read from rows would themselves be a leak, so there is no default for either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from tacit.errors import InputError, expected
+
+Level = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Number:
+    """A numeric column with public bounds; what lies outside is clamped.
+
+    ``missing`` stands in for every empty, unreadable or non-finite cell. It is public; the middle of the bounds unless
+    said otherwise.
+    """
+
+    low: float
+    high: float
+    missing: float = field(default=math.nan)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "missing"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise expected(name, value, "to be a number")
+            object.__setattr__(self, name, float(value))
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise expected("bounds", (self.low, self.high), "to be two finite numbers, the smaller one first")
+        if not math.isfinite(self.high - self.low):
+            raise expected("bounds", (self.low, self.high), "to be less than 1.8e308 apart")
+        if math.isnan(self.missing):
+            object.__setattr__(self, "missing", self.low + (self.high - self.low) / 2)
+        if not self.low <= self.missing <= self.high:
+            raise expected("missing", self.missing, f"to lie in the bounds {(self.low, self.high)}")
+
+    def to_plain(self) -> Any:
+        """The value that a plan file holds for this column."""
+        bounds = [_shortest(self.low), _shortest(self.high)]
+        if self == Number(self.low, self.high):
+            return bounds
+        return {"bounds": bounds, "missing": _shortest(self.missing)}
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column that takes one of the declared levels; the first one is the reference.
+
+    ``missing`` stands in for every empty or undeclared cell. It is public; the reference level unless said otherwise.
+    """
+
+    levels: tuple[Level, ...]
+    missing: Level | None = None
+
+    def __post_init__(self) -> None:
+        levels = tuple(self.levels)
+        object.__setattr__(self, "levels", levels)
+        if len(levels) < 2:
+            raise expected("levels", list(levels), "to name at least two levels")
+        kinds = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in levels}
+        if not all(isinstance(v, str | int | float) for v in levels) or len(kinds) != 1:
+            raise expected("levels", list(levels), "to be all strings, all numbers or all booleans")
+        if kinds == {float} and not all(math.isfinite(v) for v in levels):  # type: ignore[arg-type]
+            raise expected("levels", list(levels), "to be finite numbers")
+        if len(set(levels)) != len(levels):
+            raise expected("levels", list(levels), "to differ from each other")
+        if self.missing is None:
+            object.__setattr__(self, "missing", levels[0])
+        if self.missing not in levels:
+            raise expected("missing", self.missing, f"to be one of the levels {list(levels)}")
+
+    @property
+    def missing_code(self) -> int:
+        """The position in ``levels`` that a missing cell takes."""
+        return self.levels.index(self.missing)  # type: ignore[arg-type]
+
+    def to_plain(self) -> Any:
+        """The value that a plan file holds for this column."""
+        if self.missing != self.levels[0]:
+            return {"levels": list(self.levels), "missing": self.missing}
+        if all(isinstance(v, str) for v in self.levels):
+            return list(self.levels)
+        return {"levels": list(self.levels)}
+
+
+Column = Number | Category
+
+
+def _shortest(value: float) -> float | int:
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def column_from_plain(name: str, value: object) -> Column:
+    """Read one column's declaration: two numbers are bounds, strings are levels, a table says which it is."""
+    try:
+        return _column_from_plain(value)
+    except InputError as error:
+        raise InputError(f"In the schema, column {name!r}: {error}") from None
+
+
+def _column_from_plain(value: object) -> Column:
+    if isinstance(value, Number | Category):
+        return value
+    if isinstance(value, Mapping):
+        keys = set(value)
+        if keys - {"bounds", "levels", "missing"} or len(keys & {"bounds", "levels"}) != 1:
+            raise expected("column", dict(value), "to have either `bounds` or `levels`, and perhaps `missing`")
+        if "levels" in keys:
+            levels = value["levels"]
+            if not isinstance(levels, list | tuple):
+                raise expected("levels", levels, "to be a list")
+            return Category(tuple(levels), value.get("missing"))
+        bounds = value["bounds"]
+        if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+            raise expected("bounds", bounds, "to be two numbers")
+        return Number(bounds[0], bounds[1], value.get("missing", math.nan))
+    if isinstance(value, list | tuple):
+        if value and all(isinstance(v, str) for v in value):
+            return Category(tuple(value))
+        if len(value) == 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
+            return Number(value[0], value[1])
+    raise expected("column", value, "to be two numbers (bounds), a list of strings (levels) or a table with either")
+
+
+class Schema(Mapping[str, Column]):
+    """The declared columns, by name: ``Schema(age=(18, 65), smoker=["no", "yes"])``.
+
+    Names that are no Python identifiers go in as a mapping: ``Schema({"body mass": (15, 55)})``.
+    """
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: Mapping[str, object] | None = None, /, **more: object) -> None:
+        declared: dict[str, object] = {**(columns or {}), **more}
+        if not declared:
+            raise InputError("Expected schema to declare at least one column.")
+        for name in declared:
+            if not isinstance(name, str) or not name or name != name.strip():
+                raise expected("column name", name, "to be a non-empty string without spaces around it")
+        self._columns = {name: column_from_plain(name, value) for name, value in declared.items()}
+
+    def __getitem__(self, name: str) -> Column:
+        try:
+            return self._columns[name]
+        except KeyError:
+            close = get_close_matches(name, self._columns, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise expected("column", name, f"to be declared in the schema{hint}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._columns == other._columns
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._columns.items()))
+
+    def __repr__(self) -> str:
+        return f"Schema({self.to_plain()!r})"
+
+    def number(self, name: str) -> Number:
+        """The column ``name``, which must be a number."""
+        column = self[name]
+        if not isinstance(column, Number):
+            raise expected("column", name, "to be declared with bounds, not levels")
+        return column
+
+    def category(self, name: str) -> Category:
+        """The column ``name``, which must be a category."""
+        column = self[name]
+        if not isinstance(column, Category):
+            raise expected("column", name, "to be declared with levels, not bounds")
+        return column
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[schema]`` table of a plan file."""
+        return {name: column.to_plain() for name, column in self._columns.items()}
