@@ -1,0 +1,61 @@
+"""Differentially private Bayesian inference: a small private release in, an honest posterior out."""
+
+from tacit.boundary import privatize as privatize
+from tacit.calibrate import Calibration as Calibration
+from tacit.calibrate import calibrate as calibrate
+from tacit.errors import InputError as InputError
+from tacit.errors import RefusedError as RefusedError
+from tacit.errors import TacitError as TacitError
+from tacit.infer import infer as infer
+from tacit.models.bernoulli import Bernoulli as Bernoulli
+from tacit.models.bernoulli import BetaPrior as BetaPrior
+from tacit.models.categorical import Categorical as Categorical
+from tacit.models.categorical import DirichletPrior as DirichletPrior
+from tacit.plan import AddNoise as AddNoise
+from tacit.plan import Plan as Plan
+from tacit.posterior import Posterior as Posterior
+from tacit.privacy.guarantees import GDP as GDP
+from tacit.privacy.guarantees import ZCDP as ZCDP
+from tacit.privacy.guarantees import ApproxDP as ApproxDP
+from tacit.privacy.guarantees import PureDP as PureDP
+from tacit.privacy.guarantees import RenyiDP as RenyiDP
+from tacit.release import Release as Release
+from tacit.report.page import report as report
+from tacit.report.page import write_report as write_report
+from tacit.schema import Category as Category
+from tacit.schema import Number as Number
+from tacit.schema import Schema as Schema
+from tacit.simulate import Simulation as Simulation
+from tacit.simulate import simulate as simulate
+from tacit.version import __version__ as __version__
+
+__all__ = [
+    "GDP",
+    "ZCDP",
+    "AddNoise",
+    "ApproxDP",
+    "Bernoulli",
+    "BetaPrior",
+    "Calibration",
+    "Categorical",
+    "Category",
+    "DirichletPrior",
+    "InputError",
+    "Number",
+    "Plan",
+    "Posterior",
+    "PureDP",
+    "RefusedError",
+    "Release",
+    "RenyiDP",
+    "Schema",
+    "Simulation",
+    "TacitError",
+    "__version__",
+    "calibrate",
+    "infer",
+    "privatize",
+    "report",
+    "simulate",
+    "write_report",
+]

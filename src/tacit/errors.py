@@ -10,6 +10,9 @@ was declared (a bound, a budget, a path), never something that was read from a r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class TacitError(Exception):
     """The base of every error that tacit raises on purpose."""
@@ -29,3 +32,9 @@ def expected(name: str, value: object, condition: str) -> InputError:
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return InputError(f"Expected {name}={shown} {condition}.")
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """A hint in brackets when ``name`` looks like a misspelling of one of ``names``, else nothing."""
+    close = get_close_matches(str(name), list(names), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

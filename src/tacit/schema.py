@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
-from tacit.errors import InputError, expected
+from tacit.errors import InputError, did_you_mean, expected
 
 Level = str | int | float | bool
 
@@ -153,9 +152,7 @@ class Schema(Mapping[str, Column]):
         try:
             return self._columns[name]
         except KeyError:
-            close = get_close_matches(name, self._columns, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise expected("column", name, f"to be declared in the schema{hint}") from None
+            raise expected("column", name, f"to be declared in the schema{did_you_mean(name, self)}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

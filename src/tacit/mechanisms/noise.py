@@ -53,6 +53,10 @@ class Noise(ABC):
     def log_density(self, values: Any, xp: Any) -> Any:
         """The log density of the continuous limit, elementwise, with array namespace ``xp`` (numpy or jax.numpy)."""
 
+    def standard_log_density(self, values: Any, xp: Any) -> Any:
+        """The continuous limit's log density at scale 1, elementwise: for residuals already divided by their scale."""
+        return type(self)((1,)).log_density(values[..., None], xp)[..., 0]
+
     @property
     @abstractmethod
     def sd(self) -> tuple[float, ...]:

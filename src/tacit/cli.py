@@ -1,0 +1,241 @@
+"""The command line: the same verbs as the Python functions.
+
+Exit codes: 0 done; 1 refused or failed; 2 the input is not what was expected. Results go to standard output, progress
+and errors to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from tacit.version import __version__
+from tacit.errors import InputError, TacitError, expected
+
+app = typer.Typer(
+    name="tacit",
+    help="Differentially private Bayesian inference: a small private release in, an honest posterior out.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it is there.")]
+_Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable.")]
+
+
+def _say(line: str) -> None:
+    print(line)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def _progress(what: str, unit: str | None) -> Iterator[Any]:
+    """A bar or spinner on standard error, on a terminal only; yields a function to call with what was done."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _done: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
+    if unit is not None:
+        columns.insert(2, TextColumn(f"{{task.completed:,.0f}} {unit}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done: bar.advance(task, done)
+
+
+@app.callback(invoke_without_command=True)
+def _main(  # pyright: ignore[reportUnusedFunction]
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        _say(f"tacit {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        _say(context.get_help())
+
+
+@app.command()
+def check(plan: _PlanFile, as_json: _Json = False) -> None:
+    """Explain a plan in plain words: what is read, what is released, what is promised."""
+    from tacit.plan import Plan
+    from tacit.report.words import explain, explain_plain
+
+    loaded = Plan.load(plan)
+    if as_json:
+        _print_json(explain_plain(loaded))
+        return
+    for line in explain(loaded):
+        _say(line)
+
+
+@app.command()
+def privatize(
+    plan: _PlanFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows: a CSV, Parquet or Arrow file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Release without a ledger; the release says so.")] = False,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="The name of the rows.", show_default=False)] = None,
+    overwrite: _Overwrite = False,
+    as_json: _Json = False,
+) -> None:
+    """Spend privacy on rows that you hold, and write the release. The only command that reads your rows."""
+    import tacit
+    from tacit.files import check_writable
+
+    if not no_ledger:
+        raise InputError("Expected --ledger FILE with --dataset NAME, or --no-ledger.")
+    check_writable(output, name="output", overwrite=overwrite)
+    with _progress("Reading rows", "rows") as advance:
+        release = tacit.privatize(data, plan, ledger=None, dataset=dataset, progress=advance)
+    release.save(output, overwrite=overwrite)
+    if as_json:
+        _print_json({"release": str(output), "id": release.id, "n": release.n, "guarantee": release.guarantee.to_plain()})
+        return
+    _say(f"Released {len(release.values)} noisy numbers about {release.n:,} rows of {release.dataset!r}: {output}")
+    _say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
+
+
+@app.command()
+def infer(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release, a JSON file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the posterior goes, a netCDF file.")],
+    method: Annotated[str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)] = None,
+    prior: Annotated[
+        list[str] | None, typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable.")
+    ] = None,
+    seed: _Seed = 0,
+    chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
+    draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,
+    warmup: Annotated[int, typer.Option("--warmup", help="Draws thrown away first.")] = 500,
+    overwrite: _Overwrite = False,
+    as_json: _Json = False,
+) -> None:
+    """Turn a release into a posterior whose intervals include the noise that privacy added."""
+    import tacit
+    from tacit.files import check_writable
+
+    check_writable(output, name="output", overwrite=overwrite)
+    changes = dict(_prior_change(text) for text in prior or [])
+    with _progress("Sampling", None):
+        posterior = tacit.infer(
+            release, method=method, prior=changes or None, seed=seed, chains=chains, draws=draws, warmup=warmup
+        )
+        posterior.save(output, overwrite=overwrite)
+    rows = posterior.summary()
+    if as_json:
+        summary = [{k: None if v != v else v for k, v in vars(row).items()} for row in rows]
+        _print_json({"posterior": str(output), "warnings": list(posterior.warnings()), "summary": summary})
+        return
+    _print_summary(rows)
+    for warning in posterior.warnings():
+        _say(f"Note: {warning}")
+    _say(f"Saved: {output}")
+
+
+def _prior_change(text: str) -> tuple[str, Any]:
+    name, sign, value = text.partition("=")
+    try:
+        numbers = [float(part) for part in value.split(",")]
+    except ValueError:
+        sign = ""
+        numbers = []
+    if not sign or not name:
+        raise expected("prior", text, "to have the form NAME=NUMBER or NAME=NUMBER,NUMBER,...")
+    return name, numbers[0] if len(numbers) == 1 else tuple(numbers)
+
+
+def _print_summary(rows: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("number")
+    for heading in ("mean", "sd", "95% from", "to", "ESS", "R-hat"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
+        r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
+        table.add_row(row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+
+
+@app.command()
+def simulate(
+    plan: _PlanFile,
+    n: Annotated[int, typer.Option("--n", help="How many made-up rows.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
+    seed: _Seed = 0,
+    overwrite: _Overwrite = False,
+    as_json: _Json = False,
+) -> None:
+    """Release made-up rows drawn from the model: the twin of privatize, seeded, without data."""
+    import numpy as np
+
+    import tacit
+
+    simulation = tacit.simulate(plan, n=n, seed=seed)
+    simulation.release.save(output, overwrite=overwrite)
+    truth = {name: np.asarray(value).tolist() for name, value in simulation.parameters.items()}
+    if as_json:
+        _print_json({"release": str(output), "truth": truth})
+        return
+    _say(f"Simulated {n:,} rows and released them: {output}")
+    for name, value in truth.items():
+        _say(f"True {name}: {value}")
+
+
+@app.command()
+def report(
+    posterior: Annotated[Path, typer.Argument(metavar="POSTERIOR", help="The posterior, a netCDF file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes, an HTML file.")],
+    overwrite: _Overwrite = False,
+    as_json: _Json = False,
+) -> None:
+    """Write one self-contained HTML page about a posterior."""
+    import tacit
+
+    with _progress("Drawing", None):
+        tacit.write_report(posterior, output, overwrite=overwrite)
+    if as_json:
+        _print_json({"report": str(output)})
+        return
+    _say(f"Wrote {output}")
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to fill.")] = Path("tacit-demo"),
+) -> None:
+    """Run the whole path on built-in, made-up survey answers."""
+    from tacit.demo import run_demo
+
+    run_demo(output, _say)
+
+
+def main() -> None:
+    """Run the command line; every expected failure is one sentence and an exit code."""
+    try:
+        app()
+    except TacitError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,67 @@
+"""The whole path on made-up survey answers, as `tacit demo` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tacit.boundary import privatize
+from tacit.errors import expected
+from tacit.files import write_atomically
+from tacit.infer import infer
+from tacit.models.bernoulli import Bernoulli
+from tacit.models.categorical import Categorical
+from tacit.plan import Plan
+from tacit.privacy.guarantees import PureDP
+from tacit.report.page import write_report
+from tacit.schema import Schema
+
+PEOPLE = 2_000
+_SHARES = {"never": 0.62, "monthly": 0.23, "weekly": 0.11, "daily": 0.04}
+_YES = 0.17
+
+
+def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
+    """Make a survey, plan, privatize, infer and report into the folder ``output``; ``say`` gets a line a step."""
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise expected("output", str(output), "to be a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    survey = write_atomically(folder / "survey.csv", _survey().encode(), name="survey", overwrite=True)
+    say(f"1. A survey of {PEOPLE:,} made-up people: {survey}")
+    schema = Schema(diagnosed=["no", "yes"], drinks=list(_SHARES))
+    plans = {
+        "diagnosed": Plan(Bernoulli("diagnosed"), schema, PureDP(epsilon=0.5)),
+        "drinks": Plan(Categorical("drinks"), schema, PureDP(epsilon=0.5)),
+    }
+    truth = {"diagnosed": {"yes": _YES}, "drinks": _SHARES}
+    for step, (name, plan) in enumerate(plans.items()):
+        first = 2 + 4 * step
+        path = plan.save(folder / f"{name}.toml", overwrite=True)
+        say(f"{first}. A plan, in public, before any answer is read: {path}")
+        release = privatize(survey, path, ledger=None, dataset="demo survey")
+        path = release.save(folder / f"{name}.json", overwrite=True)
+        seen = ", ".join(f"{e} {v / release.unit:,.1f}" for e, v in zip(release.entries, release.values, strict=True))
+        say(f"{first + 1}. The release, {release.guarantee.symbols}, all that leaves the building: {path} ({seen})")
+        posterior = infer(path)
+        posterior.save(folder / f"{name}.nc", overwrite=True)
+        say(f"{first + 2}. The posterior, noise included, {folder / name}.nc:")
+        for row in posterior.summary():
+            if row.name.startswith("theta"):
+                label = row.name[6:-1] or "yes"
+                say(
+                    f"   {label:>8}  {100 * row.mean:5.1f}%   95% interval {100 * row.low:4.1f}% to {100 * row.high:4.1f}%"
+                    f"   (the survey was made with {100 * truth[name][label]:.0f}%)"
+                )
+        path = write_report(posterior, folder / f"{name}.html", overwrite=True)
+        say(f"{first + 3}. A page to show somebody: {path}")
+    return folder
+
+
+def _survey() -> str:
+    import numpy as np
+
+    rng = np.random.default_rng(2026)
+    drinks = rng.choice(list(_SHARES), size=PEOPLE, p=list(_SHARES.values()))
+    diagnosed = np.where(rng.random(PEOPLE) < _YES, "yes", "no")
+    return "diagnosed,drinks\n" + "".join(f"{a},{b}\n" for a, b in zip(diagnosed, drinks, strict=True))

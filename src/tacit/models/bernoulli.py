@@ -1,0 +1,128 @@
+"""A yes/no column: the share of rows at the second level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tacit.errors import expected
+from tacit.models.model import Arrays, Chain, Method, Model, Prior, Problem, Settings
+from tacit.schema import Schema
+from tacit.statistics.counts import Counts
+
+# A latent count is ignored when the noise makes it e^-60 times as likely as the best one can be.
+_NEGLIGIBLE = 60.0
+
+
+@dataclass(frozen=True)
+class BetaPrior(Prior):
+    """theta ~ Beta(a, b), where theta is the probability of the second level. The default is uniform."""
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-3 <= value <= 1e9:
+                raise expected(f"prior {name}", value, "to be a number from 0.001 to 1e9")
+
+
+@dataclass(frozen=True)
+class Bernoulli(Model):
+    """Rows are independent, each at the second of two levels with probability theta.
+
+    Released: the number of rows at the second level, plus noise. With n public and theta ~ Beta(a, b), the exact count
+    c is beta-binomial, so the posterior is the mixture
+
+        p(theta | z) = sum_c p(c | z) Beta(theta; a + c, b + n - c),    p(c | z) ~ BetaBinomial(c; n, a, b) noise(z - c)
+    """
+
+    family: ClassVar[str] = "bernoulli"
+    column: str
+
+    @classmethod
+    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
+        """A yes/no answer."""
+        return ((cls("smoker"), Schema(smoker=["no", "yes"])),)
+
+    def statistic(self, schema: Schema) -> Counts:
+        """One count: the rows at the second level."""
+        levels = schema.category(self.column).levels
+        if len(levels) != 2:
+            raise expected("levels", list(levels), f"of column {self.column!r} to be two for a bernoulli model")
+        return Counts(self.column, tuple(map(str, levels)))
+
+    def default_prior(self, schema: Schema) -> BetaPrior:
+        """Uniform."""
+        return BetaPrior()
+
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """Theta from its Beta prior."""
+        assert isinstance(prior, BetaPrior)
+        return {"theta": rng.beta(prior.a, prior.b)}
+
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """Independent levels."""
+        levels = schema.category(self.column).levels
+        return {self.column: [levels[int(yes)] for yes in rng.random(n) < parameters["theta"]]}
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """Exact by default."""
+        return {"exact": _exact, "naive": _naive}
+
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """Both parameters are single numbers."""
+        return {"theta": (), "count": ()}
+
+    def coords(self, schema: Schema) -> dict[str, list[str]]:
+        """No axes."""
+        return {}
+
+
+def _exact(problem: Problem, settings: Settings) -> Chain:
+    """Independent draws: the latent count by enumeration, then theta from its Beta law."""
+    import jax
+    import jax.numpy as jnp
+
+    from tacit.samplers.enumeration import draw_latent
+    from tacit.samplers.gamma_ratio import log_gamma_ratio
+
+    prior, n, unit, noise = problem.prior, problem.n, problem.statistic.unit, problem.noise
+    assert isinstance(prior, BetaPrior)
+    # Over 0..n the log prior of the count varies by at most this much, so the noise must outweigh it.
+    spread = (abs(prior.a - 1) + abs(prior.b - 1) + 1) * math.log(n + prior.a + prior.b + 2)
+    reach = noise.reach(_NEGLIGIBLE + spread)[0] / unit
+    scale = noise.scales[0] / unit
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        def log_weight(count: Any) -> Any:
+            log_prior = log_gamma_ratio(count, prior.a) + log_gamma_ratio(n - count, prior.b)
+            return log_prior + noise.standard_log_density((released[0] - count) / scale, jnp)
+
+        for_count, for_theta = jax.random.split(key)
+        count = draw_latent(
+            for_count, log_weight, centre=released[0], reach=reach, highest=n, draws=settings.draws
+        )
+        theta = jax.random.beta(for_theta, prior.a + count, prior.b + n - count)
+        return {"theta": theta, "count": count}, {}
+
+    return chain
+
+
+def _naive(problem: Problem, settings: Settings) -> Chain:
+    """The conjugate posterior with the released count, clamped to 0..n, taken for the exact one."""
+    import jax
+    import jax.numpy as jnp
+
+    prior, n = problem.prior, problem.n
+    assert isinstance(prior, BetaPrior)
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        count = jnp.broadcast_to(jnp.clip(released[0], 0, n), (settings.draws,))
+        return {"theta": jax.random.beta(key, prior.a + count, prior.b + n - count), "count": count}, {}
+
+    return chain

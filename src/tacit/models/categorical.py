@@ -1,0 +1,152 @@
+"""One column with two or more levels: the share of rows at each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tacit.errors import expected
+from tacit.models.model import Arrays, Chain, Method, Model, Prior, Problem, Settings
+from tacit.schema import Schema
+from tacit.statistics.counts import Counts
+
+
+@dataclass(frozen=True)
+class DirichletPrior(Prior):
+    """theta ~ Dirichlet(concentration): one number for all levels, or one each. The default is uniform."""
+
+    concentration: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        value = self.concentration
+        if isinstance(value, list):
+            object.__setattr__(self, "concentration", value := tuple(value))
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 1e-3 <= number <= 1e9:
+                raise expected("prior concentration", value, "to be numbers from 0.001 to 1e9")
+
+    def vector(self, levels: int) -> Any:
+        """The concentration of each level."""
+        import numpy as np
+
+        if isinstance(self.concentration, tuple) and len(self.concentration) != levels:
+            raise expected("prior concentration", self.concentration, f"to hold one number or {levels}")
+        return np.broadcast_to(np.asarray(self.concentration, np.float64), (levels,))
+
+
+@dataclass(frozen=True)
+class Categorical(Model):
+    """Rows are independent, each at level k with probability theta_k.
+
+    Released: the number of rows at each level, plus noise. With n public and theta ~ Dirichlet(alpha), the exact counts
+    are Dirichlet-multinomial given their sum n. They are sampled as latent numbers, theta integrated out, and theta is
+    then drawn from Dirichlet(alpha + counts).
+    """
+
+    family: ClassVar[str] = "categorical"
+    column: str
+
+    @classmethod
+    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
+        """Four regions; and two levels, where one count says it all."""
+        return (
+            (cls("region"), Schema(region=["north", "east", "south", "west"])),
+            (cls("vote"), Schema(vote=["against", "for"])),
+        )
+
+    def statistic(self, schema: Schema) -> Counts:
+        """The counts of the levels."""
+        return Counts(self.column, tuple(map(str, schema.category(self.column).levels)))
+
+    def default_prior(self, schema: Schema) -> DirichletPrior:
+        """Uniform on the simplex."""
+        return DirichletPrior()
+
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """Theta from its Dirichlet prior."""
+        assert isinstance(prior, DirichletPrior)
+        return {"theta": rng.dirichlet(prior.vector(len(schema.category(self.column).levels)))}
+
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """Independent levels."""
+        levels = schema.category(self.column).levels
+        codes = rng.choice(len(levels), size=n, p=parameters["theta"])
+        return {self.column: [levels[code] for code in codes]}
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """Gibbs by default."""
+        return {"gibbs": _gibbs, "naive": _naive}
+
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """Both parameters have one number a level."""
+        return {"theta": ("level",), "count": ("level",)}
+
+    def coords(self, schema: Schema) -> dict[str, list[str]]:
+        """The declared levels."""
+        return {"level": list(map(str, schema.category(self.column).levels))}
+
+
+def _all_counts(released: Any, problem: Problem) -> Any:
+    """The released counts with, for two levels, the one that n implies put in front."""
+    import jax.numpy as jnp
+
+    statistic = problem.statistic
+    assert isinstance(statistic, Counts)
+    return released if len(statistic.counted) > 1 else jnp.stack([problem.n - released[0], released[0]])
+
+
+def _gibbs(problem: Problem, settings: Settings) -> Chain:
+    """Gibbs sweeps over the latent counts; theta exactly given them."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from tacit.samplers.latent_counts import nearest_counts, strides, sweep
+
+    prior, statistic, noise, n = problem.prior, problem.statistic, problem.noise, problem.n
+    assert isinstance(prior, DirichletPrior)
+    assert isinstance(statistic, Counts)
+    levels = len(statistic.levels)
+    concentration = np.array(prior.vector(levels))
+    entry_of = np.zeros(levels, int)
+    entry_of[list(statistic.counted)] = range(len(statistic.counted))
+    counted = np.isin(np.arange(levels), statistic.counted)
+    scales = np.array(noise.scales, np.float64) / statistic.unit
+    step_sizes = strides(min(n + 1.0, 8 * max(noise.sd) / statistic.unit))
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        def log_noise(level: Any, count: Any) -> Any:
+            entry = jnp.asarray(entry_of)[level]
+            scored = noise.standard_log_density((released[entry] - count) / jnp.asarray(scales)[entry], jnp)
+            return jnp.where(jnp.asarray(counted)[level], scored, 0.0)
+
+        def step(counts: Any, key: Any) -> tuple[Any, Any]:
+            counts = sweep(key, counts, jnp.asarray(concentration), log_noise, step_sizes)
+            return counts, counts
+
+        for_warmup, for_draws, for_theta = jax.random.split(key, 3)
+        counts = nearest_counts(_all_counts(released, problem), n)
+        counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
+        _, counts = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
+        return {"theta": jax.random.dirichlet(for_theta, concentration + counts), "count": counts}, {}
+
+    return chain
+
+
+def _naive(problem: Problem, settings: Settings) -> Chain:
+    """The conjugate posterior with the released counts, made non-negative with sum n, taken for the exact ones."""
+    import jax
+    import jax.numpy as jnp
+
+    prior, n = problem.prior, problem.n
+    assert isinstance(prior, DirichletPrior)
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        counts = jnp.maximum(_all_counts(released, problem), 0)
+        counts = counts * n / jnp.maximum(jnp.sum(counts), 1e-9)
+        counts = jnp.broadcast_to(counts, (settings.draws, *counts.shape))
+        return {"theta": jax.random.dirichlet(key, prior.vector(counts.shape[-1]) + counts), "count": counts}, {}
+
+    return chain

@@ -1,0 +1,127 @@
+"""The interface of a model family. A family is one file beside this one and one line in `registry`.
+
+A family says what it releases (a `Statistic`), what it assumes (a prior and how rows arise), and how its posterior is
+drawn (its methods). Everything else in the package (plans, the boundary, calibration, audit, reports) works from these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
+
+from tacit.errors import InputError, did_you_mean, expected
+from tacit.mechanisms.noise import Noise
+from tacit.schema import Schema
+from tacit.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The base of every prior: public numbers with a data-free default."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """The prior's numbers by name."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+    def replaced(self, changes: Mapping[str, Any]) -> Self:
+        """This prior with some numbers changed, validated again."""
+        names = [f.name for f in fields(self)]
+        for name in changes:
+            if name not in names:
+                raise expected("prior", name, f"to be one of {', '.join(names)}{did_you_mean(name, names)}")
+        return type(self)(**{**{n: getattr(self, n) for n in names}, **changes})
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that a method may know beside the released numbers. Every field is public."""
+
+    model: Model
+    schema: Schema
+    prior: Prior
+    n: int
+    noise: Noise
+
+    @property
+    def statistic(self) -> Statistic:
+        """What was released."""
+        return self.model.statistic(self.schema)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long to sample."""
+
+    warmup: int
+    draws: int
+
+
+Arrays = dict[str, Any]
+# (key, released) -> (draws by name, diagnostics by name), each array with a leading axis over draws. Pure JAX: the
+# runner adds chains and datasets by vmap. ``released`` holds the release's integers divided by the statistic's unit.
+Chain = Callable[[Any, Any], tuple[Arrays, Arrays]]
+Method = Callable[[Problem, Settings], Chain]
+
+
+@dataclass(frozen=True)
+class Model(ABC):
+    """A family of distributions together with the columns it is about."""
+
+    family: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
+        """Small models of this family with a schema each: every law in the test suite runs on them."""
+
+    @abstractmethod
+    def statistic(self, schema: Schema) -> Statistic:
+        """What crosses the boundary; refuses a schema that does not fit the model."""
+
+    @abstractmethod
+    def default_prior(self, schema: Schema) -> Prior:
+        """A prior that needs no data."""
+
+    @abstractmethod
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """One draw of the parameters from the prior."""
+
+    @abstractmethod
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """n rows given the parameters, as columns of raw cells, not yet clamped."""
+
+    @property
+    @abstractmethod
+    def methods(self) -> Mapping[str, Method]:
+        """The ways to draw the posterior, the default first. ``naive`` takes the released numbers for exact ones."""
+
+    @abstractmethod
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """The names of the axes of each parameter, by parameter."""
+
+    @abstractmethod
+    def coords(self, schema: Schema) -> dict[str, list[str]]:
+        """The labels along each axis."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[model]`` table of a plan file."""
+        return {"family": self.family, **{f.name: getattr(self, f.name) for f in fields(self)}}
+
+    @classmethod
+    def from_plain(cls, table: Mapping[str, Any]) -> Self:
+        """Read the ``[model]`` table of a plan file, less its ``family``."""
+        names = [f.name for f in fields(cls)]
+        for name in table:
+            if name not in names:
+                raise InputError(
+                    f"Expected the keys of [model] for family {cls.family!r} to be {', '.join(names)}; "
+                    f"found {name!r}{did_you_mean(name, names)}."
+                )
+        try:
+            return cls(**table)
+        except TypeError:
+            missing = [f.name for f in fields(cls) if f.name not in table]
+            raise InputError(f"Expected [model] to say {', '.join(missing)} for family {cls.family!r}.") from None
+

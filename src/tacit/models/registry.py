@@ -1,0 +1,15 @@
+"""The families, by the name that a plan gives them. Registering one here is what makes every law test it."""
+
+from __future__ import annotations
+
+from tacit.models.bernoulli import Bernoulli
+from tacit.models.categorical import Categorical
+from tacit.models.model import Model
+
+FAMILIES: dict[str, type[Model]] = {
+    model.family: model
+    for model in (
+        Bernoulli,
+        Categorical,
+    )
+}

@@ -1,0 +1,193 @@
+"""The posterior: draws in ArviZ's layout, with the release they came from.
+
+An xarray DataTree with the groups that ArviZ knows: ``posterior`` (draws), ``sample_stats`` (the sampler's diagnostics)
+and ``observed_data`` (the released numbers). Its attributes hold the release, the prior and the method, so that a saved
+posterior explains itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InputError, expected
+from tacit.files import check_writable, write_atomically
+from tacit.release import Release
+
+_GROUPS = ("posterior", "sample_stats", "observed_data")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a summary: a number's posterior, and how well it was sampled."""
+
+    name: str
+    mean: float
+    sd: float
+    low: float
+    high: float
+    ess_bulk: float
+    ess_tail: float
+    r_hat: float
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from p(parameters | release). ``tree`` is an xarray DataTree in ArviZ's layout."""
+
+    tree: Any
+
+    @property
+    def release(self) -> Release:
+        """The release that this posterior is about."""
+        return Release.from_json(self.tree.attrs["release"])
+
+    @property
+    def method(self) -> str:
+        """The method that drew it."""
+        return self.tree.attrs["method"]
+
+    @property
+    def prior(self) -> Mapping[str, Any]:
+        """The prior's numbers by name."""
+        return json.loads(self.tree.attrs["prior"])
+
+    def draws(self, name: str) -> Any:
+        """All draws of one parameter, chains joined, draws first."""
+        group = self.tree["posterior"]
+        if name not in group:
+            raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
+        values = group[name].values
+        return values.reshape(-1, *values.shape[2:])
+
+    def interval(self, name: str, probability: float = 0.95) -> Any:
+        """The equal-tailed credible interval of one parameter: an array (2, ...), low then high."""
+        import numpy as np
+
+        if not 0 < probability < 1:
+            raise expected("probability", probability, "to lie between 0 and 1")
+        tail = (1 - probability) / 2
+        return np.quantile(self.draws(name), [tail, 1 - tail], axis=0)
+
+    def summary(self, probability: float = 0.95) -> tuple[Row, ...]:
+        """Mean, sd, equal-tailed interval, effective sample sizes and R-hat of every number."""
+        from arviz_stats.base import array_stats
+
+        rows: list[Row] = []
+        for variable, array in self.tree["posterior"].data_vars.items():
+            low, high = self.interval(str(variable), probability).reshape(2, -1)
+            values = array.values.reshape(*array.shape[:2], -1)
+            for i, label in enumerate(_labels(str(variable), array)):
+                x = values[:, :, i]
+                constant = bool((x == x[0, 0]).all())
+                ess = [float("nan")] * 2 if constant else [_ess(array_stats, x, kind) for kind in ("bulk", "tail")]
+                r_hat = float("nan") if constant or len(x) < 2 else float(array_stats.rhat(x))
+                rows.append(
+                    Row(label, float(x.mean()), float(x.std(ddof=1)), float(low[i]), float(high[i]), *ess, r_hat)
+                )
+        return tuple(rows)
+
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before trusting the numbers; empty when all is well."""
+        found: list[str] = []
+        rows = self.summary()
+        worst = max((r.r_hat for r in rows if r.r_hat == r.r_hat), default=1.0)
+        if worst > 1.01:
+            found.append(f"The chains disagree (largest R-hat {worst:.3f}, above 1.01): draw more.")
+        least = min((min(r.ess_bulk, r.ess_tail) for r in rows if r.ess_bulk == r.ess_bulk), default=400.0)
+        if least < 400:
+            found.append(f"Few effective draws (least {least:.0f}, below 400): draw more.")
+        if self.method == "naive":
+            found.append("The naive method ignores the noise that privacy added: its intervals are too narrow.")
+        if self.release.simulated:
+            found.append("The release was simulated: it is about made-up rows.")
+        return tuple(found)
+
+    def to_arviz(self) -> Any:
+        """What the installed ArviZ works on: InferenceData before version 1.0, this DataTree from then on."""
+        try:
+            import arviz
+        except ImportError:
+            raise InputError("Expected the package arviz to be installed (pip install arviz).") from None
+        if hasattr(arviz, "InferenceData"):
+            return arviz.InferenceData(**{g: self.tree[g].to_dataset() for g in _GROUPS if g in self.tree.children})
+        return self.tree
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a netCDF file, whole or not at all."""
+        check_writable(path, name="posterior", overwrite=overwrite)
+        with tempfile.TemporaryDirectory() as folder:
+            whole = os.path.join(folder, "posterior.nc")
+            self.tree.to_netcdf(whole, engine="h5netcdf")
+            return write_atomically(path, Path(whole).read_bytes(), name="posterior", overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Posterior:
+        """Read a netCDF file that `save` wrote."""
+        import xarray
+
+        if not Path(path).is_file():
+            raise expected("posterior", str(path), "to be a file that exists")
+        try:
+            with xarray.open_datatree(path, engine="h5netcdf") as tree:
+                posterior = cls(tree.load())
+            posterior.tree["posterior"], posterior.prior, posterior.method
+        except InputError:
+            raise
+        except Exception:  # h5netcdf raises many kinds on a file that is not netCDF
+            raise expected("posterior", str(path), "to be a posterior that tacit saved") from None
+        posterior.release  # noqa: B018  a release that contradicts itself is refused here
+        return posterior
+
+
+def _ess(array_stats: Any, values: Any, kind: str) -> float:
+    return float(array_stats.ess(values, method=kind, **({"prob": (0.05, 0.95)} if kind == "tail" else {})))
+
+
+def _labels(name: str, array: Any) -> list[str]:
+    """theta, or theta[north], theta[east], ..."""
+    labels = [()]
+    for axis in array.dims[2:]:
+        labels = [(*label, str(value)) for label in labels for value in array[axis].values]
+    return [f"{name}[{', '.join(label)}]" if label else name for label in labels]
+
+
+def build_tree(
+    draws: Mapping[str, Any],
+    diagnostics: Mapping[str, Any],
+    dims: Mapping[str, tuple[str, ...]],
+    coords: Mapping[str, list[str]],
+    observed: Mapping[str, Any],
+    attributes: Mapping[str, str],
+) -> Any:
+    """A DataTree in ArviZ's layout from arrays with leading axes (chain, draw)."""
+    import numpy as np
+    import xarray as xr
+
+    chains, count = next(iter(draws.values())).shape[:2]
+    axes = {"chain": np.arange(chains), "draw": np.arange(count)}
+    used = {axis for names in dims.values() for axis in names}
+    labels = {axis: np.array(values, dtype=str) for axis, values in coords.items() if axis in used}
+    posterior = xr.Dataset(
+        {name: (("chain", "draw", *dims.get(name, ())), np.asarray(a)) for name, a in draws.items()},
+        coords={**axes, **labels},
+    )
+    groups: dict[str, Any] = {
+        "posterior": posterior,
+        "observed_data": xr.Dataset(
+            {"release": (("entry",), np.array(list(observed.values()), np.float64))},
+            coords={"entry": np.array(list(observed), dtype=str)},
+        ),
+    }
+    if diagnostics:
+        groups["sample_stats"] = xr.Dataset(
+            {name: (("chain", "draw"), np.asarray(a)) for name, a in diagnostics.items()}, coords=axes
+        )
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs.update(attributes)
+    return tree

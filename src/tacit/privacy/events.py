@@ -1,0 +1,354 @@
+"""What a mechanism did, with its price under every definition.
+
+An event is made from public parameters before any row is read. Its numbers are exact rationals; where a price needs a
+logarithm or an exponential it is a float with a relative error below `MARGIN`, and it is rounded up by that margin
+before it is compared with a budget. So no budget is ever met by rounding. All prices are for the neighbour relation
+replace-one; P and Q are the laws of the release on two such data sets.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from inspect import signature
+from typing import Any, ClassVar
+
+from tacit.errors import expected
+from tacit.privacy import bounded_range, gaussian
+from tacit.privacy.conversions import (
+    approximate_sampler_delta,
+    discrete_laplace_renyi,
+    pure_to_delta,
+    pure_to_gdp,
+    pure_to_renyi,
+    pure_to_zcdp,
+    renyi_point_to_delta,
+    zcdp_to_delta,
+)
+from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+
+MARGIN = 1e-12
+
+Number = int | float | Fraction
+Price = Fraction | float  # a Fraction is exact; a float may be off by MARGIN, relatively; math.inf: nothing is proved
+
+
+def rounded_up(price: Price) -> Price:
+    """The price to compare with a budget: an exact one as it is, a computed one larger by `MARGIN`."""
+    return price if isinstance(price, Fraction) else math.nextafter(price * (1 + MARGIN), math.inf)
+
+
+class Event(ABC):
+    """One use of a mechanism. Prices that nothing proves are ``math.inf`` (a delta: 1)."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def epsilon(self) -> Price:
+        """The pure epsilon."""
+
+    @abstractmethod
+    def rho(self) -> Price:
+        """The rho of zero-concentrated DP."""
+
+    @abstractmethod
+    def _mu_squared(self) -> Price:
+        """The square of the mu of Gaussian DP."""
+
+    @abstractmethod
+    def _renyi(self, order: Fraction) -> Price:
+        """A bound on the Renyi divergence of this order."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Fraction) -> float:
+        """A bound on the hockey-stick divergence at ``epsilon`` >= 0."""
+
+    def renyi(self, order: float) -> float:
+        """The best proved bound on the Renyi divergence of this order, above 1."""
+        if not (math.isfinite(order) and order > 1):
+            raise expected("order", order, "to be a finite number above 1")
+        return float(self._renyi(Fraction(order)))
+
+    def mu(self) -> float:
+        """The mu of Gaussian DP."""
+        return math.sqrt(self._mu_squared())
+
+    def delta(self, epsilon: float) -> float:
+        """The best proved bound on sup over S of P(S) - e^epsilon Q(S)."""
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise expected("epsilon", epsilon, "to be a finite number of at least 0")
+        return self._delta(Fraction(epsilon))
+
+    def satisfies(self, guarantee: Guarantee) -> bool:
+        """Whether the price is at most what ``guarantee`` allows: exact against exact, and computed ones rounded up."""
+        match guarantee:
+            case PureDP(epsilon=epsilon):
+                return rounded_up(self.epsilon()) <= Fraction(epsilon)
+            case ApproxDP(epsilon=epsilon, delta=delta):
+                pure = rounded_up(self.epsilon()) <= Fraction(epsilon)
+                return pure or rounded_up(self._delta(Fraction(epsilon))) <= Fraction(delta)
+            case ZCDP(rho=rho):
+                return rounded_up(self.rho()) <= Fraction(rho)
+            case GDP(mu=mu):
+                return rounded_up(self._mu_squared()) <= Fraction(mu) ** 2
+            case RenyiDP(order=order, epsilon=epsilon):
+                pure = rounded_up(self.epsilon()) <= Fraction(epsilon)  # D_order never exceeds the largest log ratio
+                return pure or rounded_up(self._renyi(Fraction(order))) <= Fraction(epsilon)
+            case _:
+                raise expected("guarantee", guarantee, "to be one of the definitions in tacit.privacy.guarantees")
+
+    @abstractmethod
+    def to_plain(self) -> dict[str, Any]:
+        """A JSON table from which `event_from_plain` makes the same event: rationals are written "p/q"."""
+
+
+@dataclass(frozen=True, init=False)
+class LaplaceEvent(Event):
+    """Discrete Laplace noise on an integer vector, entry i with scale s_i.
+
+    ``epsilon`` = max over pairs of records of sum_i |D_i| / s_i, D the difference of their statistics (a weighted L1
+    norm); ``grain`` = min_i s_i, the smallest scale in lattice units.
+
+    Proof: P(k) / Q(k) = prod_i e^{(|k_i - D_i| - |k_i|) / s_i} <= e^epsilon by the triangle inequality, so the event is
+    epsilon-DP, and rho, mu and delta follow from that alone. The Renyi curve is sharper: `discrete_laplace_renyi`.
+    """
+
+    kind: ClassVar[str] = "laplace"
+    pure: Fraction
+    grain: int
+
+    def __init__(self, epsilon: Number, grain: int) -> None:
+        object.__setattr__(self, "pure", _rational("epsilon", epsilon))
+        object.__setattr__(self, "grain", _whole("grain", grain))
+
+    def epsilon(self) -> Price:
+        """The pure epsilon, exact."""
+        return self.pure
+
+    def rho(self) -> Price:
+        """The rho of any epsilon-DP event: `pure_to_zcdp`."""
+        return pure_to_zcdp(float(self.pure))
+
+    def _mu_squared(self) -> Price:
+        return pure_to_gdp(float(self.pure)) ** 2
+
+    def _renyi(self, order: Fraction) -> Price:
+        pure, a = float(self.pure), float(order)
+        # The first is the smaller one unless the entries that move have scales far above the smallest.
+        return min(discrete_laplace_renyi(pure, a, self.grain), pure_to_renyi(pure, a))
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return pure_to_delta(self.pure, epsilon)
+
+    def to_plain(self) -> dict[str, Any]:
+        """A JSON table."""
+        return {"kind": self.kind, "epsilon": _written(self.pure), "grain": self.grain}
+
+
+@dataclass(frozen=True, init=False)
+class GaussianEvent(Event):
+    """Discrete Gaussian noise on an integer vector, entry i with parameter sigma_i, or a Gaussian rounded to integers.
+
+    ``mu_squared`` = max over pairs of records of sum_i (D_i / sigma_i)^2 (a weighted squared L2 norm); ``slack`` = the
+    total variation distance, at most, between the noise vector as drawn and a Gaussian vector rounded to integers.
+
+    Proof: for the discrete Gaussian D_a <= a D^2 / (2 sigma^2) for integer shifts D (Canonne, Kamath, Steinke 2020,
+    Proposition 5), and divergences of independent entries add, so rho = mu_squared / 2; a rounded Gaussian has it by
+    post-processing. An integer shift commutes with rounding, so the rounded Gaussian is a post-processing of N(0, 1)
+    against N(mu, 1) and has its delta (`gaussian`); the noise as drawn pays `approximate_sampler_delta` for the slack.
+    mu itself is claimed only where the slack is 0.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    mu_squared: Fraction
+    slack: Fraction
+
+    def __init__(self, mu_squared: Number, slack: Number) -> None:
+        object.__setattr__(self, "mu_squared", _rational("mu_squared", mu_squared))
+        object.__setattr__(self, "slack", _rational("slack", slack, zero=True))
+        if self.slack >= 1:
+            raise expected("slack", slack, "to be less than 1")
+
+    def epsilon(self) -> Price:
+        """Infinite: a Gaussian tail has no pure epsilon."""
+        return math.inf
+
+    def rho(self) -> Price:
+        """mu_squared / 2, exact."""
+        return self.mu_squared / 2
+
+    def _mu_squared(self) -> Price:
+        return self.mu_squared if self.slack == 0 else math.inf
+
+    def _renyi(self, order: Fraction) -> Price:
+        return order * self.mu_squared / 2
+
+    def _delta(self, epsilon: Fraction) -> float:
+        target = float(epsilon)
+        mu = math.sqrt(max(float(self.mu_squared), 1e-300))  # a larger mu only raises the price
+        ideal = gaussian.delta(target, mu)
+        drawn = approximate_sampler_delta(target, ideal, self.slack)
+        return drawn if self.slack == 0 else min(drawn, zcdp_to_delta(float(self.mu_squared / 2), target))
+
+    def to_plain(self) -> dict[str, Any]:
+        """A JSON table."""
+        return {"kind": self.kind, "mu_squared": _written(self.mu_squared), "slack": _written(self.slack)}
+
+
+@dataclass(frozen=True, init=False)
+class PureEvent(Event):
+    """Randomised response, and anything else whose only proof is a pure ``epsilon``.
+
+    Proof: |ln(P/Q)| <= epsilon makes randomised response the worst pair; each price is its conversion from there.
+    """
+
+    kind: ClassVar[str] = "pure"
+    pure: Fraction
+
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "pure", _rational("epsilon", epsilon))
+
+    def epsilon(self) -> Price:
+        """The pure epsilon, exact."""
+        return self.pure
+
+    def rho(self) -> Price:
+        """`pure_to_zcdp`."""
+        return pure_to_zcdp(float(self.pure))
+
+    def _mu_squared(self) -> Price:
+        return pure_to_gdp(float(self.pure)) ** 2
+
+    def _renyi(self, order: Fraction) -> Price:
+        return pure_to_renyi(float(self.pure), float(order))
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return pure_to_delta(self.pure, epsilon)
+
+    def to_plain(self) -> dict[str, Any]:
+        """A JSON table."""
+        return {"kind": self.kind, "epsilon": _written(self.pure)}
+
+
+@dataclass(frozen=True, init=False)
+class BoundedRangeEvent(Event):
+    """A draw whose log ratio ln(P/Q) lies, for each pair, in some interval of length ``epsilon``.
+
+    Proof: see `bounded_range` for each price. The interval holds 0, so epsilon-DP follows, and with it mu.
+    """
+
+    kind: ClassVar[str] = "bounded-range"
+    pure: Fraction
+
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "pure", _rational("epsilon", epsilon))
+
+    def epsilon(self) -> Price:
+        """The pure epsilon, exact."""
+        return self.pure
+
+    def rho(self) -> Price:
+        """epsilon^2 / 8, exact."""
+        return bounded_range.zcdp(self.pure)
+
+    def _mu_squared(self) -> Price:
+        return pure_to_gdp(float(self.pure)) ** 2
+
+    def _renyi(self, order: Fraction) -> Price:
+        return bounded_range.renyi(float(self.pure), float(order))
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return bounded_range.delta(self.pure, epsilon)
+
+    def to_plain(self) -> dict[str, Any]:
+        """A JSON table."""
+        return {"kind": self.kind, "epsilon": _written(self.pure)}
+
+
+@dataclass(frozen=True, init=False)
+class RenyiEvent(Event):
+    """One point of a Renyi curve: D_order <= ``epsilon`` at this ``order``, and nothing else is known.
+
+    Proof: D_a grows with a (van Erven and Harremoes 2014, Theorem 3), so the bound holds at smaller orders as well.
+    """
+
+    kind: ClassVar[str] = "renyi"
+    order: Fraction
+    divergence: Fraction
+
+    def __init__(self, order: Number, epsilon: Number) -> None:
+        object.__setattr__(self, "order", _rational("order", order))
+        object.__setattr__(self, "divergence", _rational("epsilon", epsilon))
+        if self.order <= 1:
+            raise expected("order", order, "to be above 1")
+
+    def epsilon(self) -> Price:
+        """Infinite: one order says nothing about the largest log ratio."""
+        return math.inf
+
+    def rho(self) -> Price:
+        """Infinite: zCDP needs every order."""
+        return math.inf
+
+    def _mu_squared(self) -> Price:
+        return math.inf
+
+    def _renyi(self, order: Fraction) -> Price:
+        return self.divergence if order <= self.order else math.inf
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return renyi_point_to_delta(float(self.order), self.divergence, epsilon)
+
+    def to_plain(self) -> dict[str, Any]:
+        """A JSON table."""
+        return {"kind": self.kind, "order": _written(self.order), "epsilon": _written(self.divergence)}
+
+
+_KINDS: dict[str, type[Event]] = {
+    event.kind: event for event in (LaplaceEvent, GaussianEvent, PureEvent, BoundedRangeEvent, RenyiEvent)
+}
+
+
+def event_from_plain(mapping: object) -> Event:
+    """Read what `Event.to_plain` wrote, exactly."""
+    if not isinstance(mapping, Mapping):
+        raise expected("event", mapping, "to be a table with a kind")
+    plain: dict[str, Any] = {str(key): _read(value) for key, value in mapping.items()}
+    kind = plain.pop("kind", None)
+    if kind not in _KINDS:
+        close = get_close_matches(str(kind), _KINDS, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise expected("event kind", kind, f"to be one of {', '.join(_KINDS)}{hint}")
+    names = signature(_KINDS[kind]).parameters
+    if set(plain) != set(names):
+        raise expected("event", sorted(plain), f"to have exactly the entries {', '.join(names)} besides its kind")
+    return _KINDS[kind](**plain)
+
+
+def _rational(name: str, value: object, *, zero: bool = False) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not math.isfinite(value):
+        raise expected(name, value, "to be a finite rational number")
+    if value < 0 or (value == 0 and not zero):
+        raise expected(name, value, "to be at least 0" if zero else "to be above 0")
+    return Fraction(value)
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise expected(name, value, "to be a whole number of at least 1")
+    return value
+
+
+def _written(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _read(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+/[0-9]*[1-9][0-9]*", value):
+        return Fraction(value)
+    return value

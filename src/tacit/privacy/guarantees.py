@@ -1,0 +1,250 @@
+"""What is promised: one frozen dataclass for each definition of differential privacy.
+
+All are stated for the neighbour relation replace-one: two data sets of the same, public size that differ in one record.
+P and Q below are the laws of the release on two such data sets, in either order.
+
+    PureDP      P(S) <= e^epsilon Q(S)                       for every set S of releases
+    ApproxDP    P(S) <= e^epsilon Q(S) + delta               for every set S of releases
+    ZCDP        D_order(P || Q) <= rho * order               for every order > 1, D the Renyi divergence
+    GDP         telling P from Q is at least as hard as telling N(0, 1) from N(mu, 1)
+    RenyiDP     D_order(P || Q) <= epsilon                   for this order and all below it
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from statistics import NormalDist
+from typing import Any
+
+from tacit.errors import expected
+
+REPLACE_ONE = "replace-one"
+
+_RARE = 1e-6  # sentences about a tail speak of one chance in a million
+
+
+@dataclass(frozen=True)
+class Guarantee(ABC):
+    """A promise about a release, and what it ``assumes`` beyond the program being right."""
+
+    neighbours: str = field(default=REPLACE_ONE, kw_only=True)
+    assumes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in self.parameters():
+            object.__setattr__(self, name, _positive(name, getattr(self, name)))
+        if self.neighbours != REPLACE_ONE:
+            raise expected("neighbours", self.neighbours, "to be 'replace-one', the only relation with proofs")
+        object.__setattr__(self, "assumes", _strings("assumes", self.assumes))
+        self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse numbers that are positive but still not possible."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """The promise in plain words, for somebody who must answer for the data."""
+
+    @classmethod
+    def parameters(cls) -> tuple[str, ...]:
+        """The names of the numbers that make up the promise, as a plan's ``[budget]`` table spells them."""
+        return tuple(f.name for f in fields(cls) if f.name not in ("neighbours", "assumes"))
+
+    @property
+    def symbols(self) -> str:
+        """The numbers alone: ``epsilon = 1, delta = 1e-06``."""
+        return ", ".join(f"{name} = {_shortest(getattr(self, name))}" for name in self.parameters())
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[budget]`` table of a plan file."""
+        plain: dict[str, Any] = {name: getattr(self, name) for name in self.parameters()}
+        plain["neighbours"] = self.neighbours
+        if self.assumes:
+            plain["assumes"] = list(self.assumes)
+        return plain
+
+
+@dataclass(frozen=True)
+class PureDP(Guarantee):
+    """Pure differential privacy: P(S) <= e^epsilon Q(S) for every set S (Dwork, McSherry, Nissim, Smith 2006)."""
+
+    epsilon: float
+
+    def _check(self) -> None:
+        pass
+
+    def sentence(self) -> str:
+        """The promise in plain words."""
+        factor = _factor(self.epsilon)
+        return (
+            "This holds for whoever sees the release, whatever they know already. Had any one person's record been "
+            f"replaced by another, no conclusion drawn from the release would be more than {factor} times as likely, "
+            f"or less than 1/{factor} times as likely."
+        )
+
+
+@dataclass(frozen=True)
+class ApproxDP(Guarantee):
+    """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta for every set S (Dwork et al. 2006)."""
+
+    epsilon: float
+    delta: float
+
+    def _check(self) -> None:
+        if self.delta >= 1:
+            raise expected("delta", self.delta, "to lie strictly between 0 and 1")
+
+    def sentence(self) -> str:
+        """The promise in plain words, with what delta allows.
+
+        The worst case named is exact: a pair (P, Q) satisfies the definition if and only if it is a randomisation of
+        a pair that shows the record with probability delta and is else epsilon-DP (Kairouz, Oh, Viswanath 2015).
+        """
+        return (
+            "Replacing any one person's record by another makes no conclusion drawn from this release more than "
+            f"{_factor(self.epsilon)} times as likely, plus a probability of {_shortest(self.delta)}. That addition is "
+            f"a real allowance: a release that shows somebody's record outright with probability "
+            f"{_shortest(self.delta)} would still keep this promise."
+        )
+
+
+@dataclass(frozen=True)
+class ZCDP(Guarantee):
+    """Zero-concentrated differential privacy: D_order(P || Q) <= rho * order for all orders (Bun and Steinke 2016)."""
+
+    rho: float
+
+    def _check(self) -> None:
+        pass
+
+    def sentence(self) -> str:
+        """The promise in plain words.
+
+        With L = log(P/Q) under P, order to 1 gives E[L] <= rho, and Markov's inequality at the best order gives
+        P(L > rho + t) <= exp(-t^2 / (4 rho)).
+        """
+        tail = self.rho + 2 * math.sqrt(self.rho) * math.sqrt(-math.log(_RARE))
+        return _odds(self.symbols, "zero-concentrated differential privacy", self.rho, tail)
+
+
+@dataclass(frozen=True)
+class GDP(Guarantee):
+    """Gaussian differential privacy: as hard as telling N(0, 1) from N(mu, 1) (Dong, Roth, Su 2022)."""
+
+    mu: float
+
+    def _check(self) -> None:
+        pass
+
+    def sentence(self) -> str:
+        """The promise in plain words.
+
+        With both cases equally likely beforehand the best guess between N(0, 1) and N(mu, 1) is right with probability
+        Phi(mu / 2).
+        """
+        percent = min(100.0, math.ceil(1000 * NormalDist().cdf(self.mu / 2)) / 10)
+        return (
+            "Telling from this release which of two records any one person has is at least as hard as telling which of "
+            f"two numbers, {_shortest(self.mu)} standard deviations apart, was measured once with normal error "
+            f"(mu = {_shortest(self.mu)}). If both are equally likely beforehand, no guess is right more than "
+            f"{percent:g}% of the time."
+        )
+
+
+@dataclass(frozen=True)
+class RenyiDP(Guarantee):
+    """Renyi differential privacy: D_order(P || Q) <= epsilon (Mironov 2017). D grows with the order."""
+
+    order: float
+    epsilon: float
+
+    def _check(self) -> None:
+        if self.order <= 1:
+            raise expected("order", self.order, "to be a finite number above 1")
+
+    def sentence(self) -> str:
+        """The promise in plain words.
+
+        With L = log(P/Q) under P, E[L] <= D_order <= epsilon, and Markov's inequality gives
+        P(L > epsilon + t) <= exp(-(order - 1) t).
+        """
+        tail = self.epsilon - math.log(_RARE) / (self.order - 1)
+        return _odds(self.symbols, "Renyi differential privacy", self.epsilon, tail)
+
+
+_BY_PARAMETERS: dict[frozenset[str], type[Guarantee]] = {
+    frozenset(kind.parameters()): kind for kind in (PureDP, ApproxDP, ZCDP, GDP, RenyiDP)
+}
+_KEYS = ("epsilon", "delta", "rho", "mu", "order", "neighbours", "assumes")
+
+
+def guarantee_from_plain(mapping: object) -> Guarantee:
+    """Read a plan's ``[budget]`` table.
+
+    epsilon alone is pure DP; with delta approximate; rho is zCDP; mu is Gaussian DP; order and epsilon are Renyi DP.
+    """
+    if not isinstance(mapping, Mapping):
+        raise expected("budget", mapping, "to be a table such as {epsilon = 1.0}")
+    for key in mapping:
+        if key not in _KEYS:
+            close = get_close_matches(str(key), _KEYS, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise expected("budget key", key, f"to be one of {', '.join(_KEYS)}{hint}")
+    plain: dict[str, Any] = dict(mapping)
+    kind = _BY_PARAMETERS.get(frozenset(plain) - {"neighbours", "assumes"})
+    if kind is None:
+        raise expected(
+            "budget",
+            plain,
+            "to hold epsilon, or epsilon and delta, or rho, or mu, or order and epsilon, and no mixture",
+        )
+    return kind(**plain)
+
+
+def _positive(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise expected(name, value, "to be a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not (math.isfinite(number) and number > 0):
+        raise expected(name, value, "to be a finite number above 0")
+    return number
+
+
+def _strings(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(v, str) and v.strip() for v in value):
+        raise expected(name, value, "to be a list of non-empty strings")
+    return tuple(value)
+
+
+def _shortest(value: float) -> str:
+    return str(int(value)) if value.is_integer() and value < 1e15 else repr(value)
+
+
+def _factor(log_factor: float) -> str:
+    """e^log_factor in words, rounded up so that "at most" stays true."""
+    if log_factor > 700:
+        return f"e^{_shortest(float(math.ceil(log_factor)))}"
+    if log_factor > 13:
+        return f"10^{math.ceil(log_factor / math.log(10))}"
+    if log_factor < 1e-6:
+        return "1.000001"
+    value = math.exp(log_factor)
+    # Three digits; just above 1 two digits of what exceeds 1, or every small epsilon would read "1.01".
+    digits = 2 - math.floor(math.log10(value)) if value >= 1.1 else 1 - math.floor(math.log10(math.expm1(log_factor)))
+    return f"{math.ceil(value * 10.0**digits) / 10.0**digits:.{max(0, digits)}f}"
+
+
+def _odds(symbols: str, name: str, mean: float, tail: float) -> str:
+    return (
+        f"This release moves anyone's odds between any one person's record and a replacement by a factor of at most "
+        f"{_factor(mean)} on (geometric) average towards the truth, and by more than {_factor(tail)} with a "
+        f"probability of at most one in a million ({name}, {symbols})."
+    )

@@ -1,0 +1,177 @@
+"""The release: the one thing that crosses the boundary, as a versioned JSON file.
+
+It holds noisy integers and what is needed to read them: the plan, n, the lattice unit and the noise. What can be derived
+from the plan is written down as well, for readers in other languages, and checked on the way in: a release whose numbers
+contradict its plan is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InputError, expected
+from tacit.files import read_text, write_atomically
+from tacit.mechanisms.noise import Noise
+from tacit.plan import Plan
+from tacit.privacy.guarantees import Guarantee
+
+FORMAT = 1
+_NAME = re.compile(r"[\w][\w .:+@-]{0,199}")
+
+
+@dataclass(frozen=True)
+class Release:
+    """Noisy integers, and all that is public about them.
+
+    ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which ledger entry paid for it; None
+    means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
+    """
+
+    plan: Plan
+    n: int
+    values: tuple[int, ...]
+    dataset: str
+    id: str
+    ledger: Mapping[str, Any] | None = None
+    simulated: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        if not _is_int(self.n) or self.n < 1:
+            raise expected("n", self.n, "to be a whole number of rows, at least 1")
+        if not all(_is_int(v) for v in self.values):
+            raise InputError("Expected values to be whole numbers.")
+        if len(self.values) != len(self.entries):
+            raise expected("values", len(self.values), f"numbers to be {len(self.entries)}, one an entry")
+        limit = self.n * self.unit + 2**16 * max(self.noise.scales)
+        if any(abs(v) > limit for v in self.values):
+            raise InputError("Expected values to lie within n lattice units plus 65536 noise scales of 0.")
+        for name in ("dataset", "id"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not _NAME.fullmatch(value):
+                raise expected(name, value, "to be 1 to 200 letters, digits, spaces or .:+@_- characters")
+        if not isinstance(self.simulated, bool):
+            raise expected("simulated", self.simulated, "to be true or false")
+        if self.ledger is not None and not isinstance(self.ledger, Mapping):
+            raise expected("ledger", self.ledger, "to be a table or null")
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The name of each value."""
+        return self.plan.statistic().entries
+
+    @property
+    def unit(self) -> int:
+        """The integer that stands for a real 1."""
+        return self.plan.statistic().unit
+
+    @property
+    def noise(self) -> Noise:
+        """The noise that was added."""
+        return self.plan.noise()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was promised to the people in the data: the plan's budget, which the noise meets."""
+        return self.plan.budget
+
+    def to_plain(self) -> dict[str, Any]:
+        """The JSON object."""
+        return {
+            "format": FORMAT,
+            "id": self.id,
+            "dataset": self.dataset,
+            "simulated": self.simulated,
+            "n": self.n,
+            "unit": self.unit,
+            "entries": list(self.entries),
+            "values": list(self.values),
+            "noise": {"law": self.noise.kind, "scales": list(self.noise.scales)},
+            "guarantee": self.guarantee.to_plain(),
+            "ledger": None if self.ledger is None else dict(self.ledger),
+            "plan": self.plan.to_plain(),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: object) -> Release:
+        """Read the JSON object; refuse what is unknown, missing or contradicts its own plan."""
+        if not isinstance(plain, dict):
+            raise InputError("Expected the release to be a JSON object.")
+        version = plain.get("format")
+        if not _is_int(version):
+            raise expected("format", version, "to be the whole number that every release starts with")
+        if version != FORMAT:
+            newer = "; it was written by a newer tacit" if version > FORMAT else ""
+            raise expected("format", version, f"to be {FORMAT}{newer}")
+        if not isinstance(plain.get("plan"), dict):
+            raise InputError("Expected the release to carry its plan.")
+        try:
+            values = plain["values"]
+            if not isinstance(values, list):
+                raise InputError("Expected values to be a list of whole numbers.")
+            release = cls(
+                plan=Plan.from_plain(plain["plan"]),
+                n=plain["n"],
+                values=tuple(values),
+                dataset=plain["dataset"],
+                id=plain["id"],
+                ledger=plain["ledger"],
+                simulated=plain["simulated"],
+            )
+        except KeyError as error:
+            raise InputError(f"Expected the release to have the field {error.args[0]!r}.") from None
+        derived = release.to_plain()
+        for name in plain:
+            if name not in derived:
+                raise expected("release field", name, f"to be one of {', '.join(derived)}")
+        for name, value in derived.items():
+            if name not in plain or plain[name] != value:
+                raise InputError(f"Expected the release's {name!r} to be what its plan implies.")
+        return release
+
+    def to_json(self) -> str:
+        """The release as text."""
+        return json.dumps(self.to_plain(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Release:
+        """Read a release from text."""
+        try:
+            plain = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
+        except (json.JSONDecodeError, RecursionError):
+            raise InputError("Expected the release to be JSON; it may be cut short.") from None
+        return cls.from_plain(plain)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a release from a file."""
+        return cls.from_json(read_text(path, name="release"))
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the release to a file, whole or not at all."""
+        return write_atomically(path, self.to_json().encode(), name="release", overwrite=overwrite)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _no_constant(name: str) -> Any:
+    raise InputError(f"Expected the release's numbers to be finite; found {name}.")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise InputError("Expected every field of the release to stand there once.")
+    return found
+
+
+def as_release(release: Release | str | Path) -> Release:
+    """A release, or the path of one."""
+    return release if isinstance(release, Release) else Release.load(release)

@@ -1,0 +1,87 @@
+"""A posterior as one HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import io
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tacit.files import write_atomically
+from tacit.posterior import Posterior
+
+_BLUE, _GREY = "#2f6690", "#9aa5b1"
+
+
+def report(posterior: Posterior | str | Path) -> str:
+    """The page as text. `write_report` puts it into a file."""
+    import jinja2
+
+    from tacit.version import __version__
+
+    if not isinstance(posterior, Posterior):
+        posterior = Posterior.load(posterior)
+    release = posterior.release
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(files("tacit.report").joinpath("page.html.j2").read_text("utf-8"))
+    return template.render(
+        release=release,
+        noise_sd=[sd / release.unit for sd in release.noise.sd],
+        observed=[v / release.unit for v in release.values],
+        posterior=posterior,
+        rows=posterior.summary(),
+        warnings=posterior.warnings(),
+        figure=_figure(posterior),
+        plan=release.plan.to_toml(),
+        version=__version__,
+    )
+
+
+def write_report(posterior: Posterior | str | Path, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write the page to a file."""
+    return write_atomically(path, report(posterior).encode(), name="report", overwrite=overwrite)
+
+
+def _figure(posterior: Posterior) -> str:
+    """One density a number, its 95% interval shaded, as inline SVG."""
+    import matplotlib
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    numbers = _numbers(posterior)
+    columns = min(3, len(numbers))
+    lines = -(-len(numbers) // columns)
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "tacit", "font.family": "sans-serif"}):
+        figure = Figure(figsize=(3.2 * columns, 2.2 * lines), layout="constrained")
+        for place, (name, values) in enumerate(numbers):
+            axes = figure.add_subplot(lines, columns, place + 1)
+            whole = bool(np.all(values == np.round(values)))
+            low, high = np.quantile(values, [0.001, 0.999])
+            width = max(1.0, np.ceil((high - low) / 40)) if whole else (high - low) / 40 or 1.0
+            edges = np.arange(low - width, high + 2 * width, width) - (0.5 if whole else 0.0)
+            heights, edges = np.histogram(values, bins=edges, density=True)
+            left, right = np.quantile(values, [0.025, 0.975])
+            middles = (edges[1:] + edges[:-1]) / 2
+            inside = (middles >= left) & (middles <= right)
+            axes.bar(middles, heights, width=width * 1.01, color=np.where(inside, _BLUE, _GREY).tolist())
+            axes.axvline(float(values.mean()), color="black", linewidth=1)
+            axes.set_title(name, fontsize=10)
+            axes.set_yticks([])
+            axes.tick_params(labelsize=8)
+            for side in ("top", "left", "right"):
+                axes.spines[side].set_visible(False)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _numbers(posterior: Posterior) -> list[tuple[str, Any]]:
+    """Every number of every parameter with its draws, in the order of the summary."""
+    found: list[tuple[str, Any]] = []
+    names = iter(row.name for row in posterior.summary())
+    for variable in posterior.tree["posterior"].data_vars:
+        values = posterior.draws(str(variable))
+        for column in values.reshape(len(values), -1).T:
+            found.append((next(names), column))
+    return found[:30]

@@ -1,0 +1,84 @@
+"""The seeded twin of the boundary: made-up rows from the model, through the same path, with repeatable noise.
+
+This is the only module with a seeded source of noise. It makes its own rows and takes none, so a seed can never meet
+somebody's data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.boundary import exact_sums
+from tacit.errors import expected
+from tacit.infer import check_settings, posterior_arrays, problem_for
+from tacit.models.model import Prior
+from tacit.plan import Plan, as_plan
+from tacit.release import Release
+
+
+class SeededEntropy:
+    """A repeatable stand-in for the operating system's generator. Not secret, hence not private."""
+
+    def __init__(self, seed: int) -> None:
+        import numpy as np
+
+        self._generator = np.random.default_rng([seed, 0x7AC17])
+
+    def bytes(self, count: int) -> bytes:
+        """Return ``count`` pseudo-random bytes."""
+        return self._generator.bytes(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A simulated release with what a real one hides: the true parameters and the exact statistic."""
+
+    release: Release
+    parameters: Mapping[str, Any]
+    exact: tuple[int, ...]
+
+    def non_private(self, *, seed: int = 0, draws: int = 1000, prior: Any = None) -> dict[str, Any]:
+        """Draws (draws, ...) of the posterior that the exact statistic gives: what no noise would have bought."""
+        release = self.release
+        problem = problem_for(release.plan.model, release.plan.schema, prior, release.n, release.noise)
+        settings = check_settings(warmup=0, draws=draws, chains=1, seed=seed)
+        arrays, _ = posterior_arrays(problem, "naive", settings, [self.exact], chains=1, seed=seed)
+        return {name: array[0, 0] for name, array in arrays.items()}
+
+
+def simulate(
+    plan: Plan | str | Path,
+    *,
+    n: int,
+    seed: int,
+    parameters: Mapping[str, Any] | None = None,
+    prior: Prior | Mapping[str, Any] | None = None,
+) -> Simulation:
+    """Draw parameters from the prior (unless given) and n rows, and release them as `privatize` would, but seeded."""
+    import numpy as np
+
+    from tacit.sources.open import open_source
+
+    plan = as_plan(plan)
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise expected("n", n, "to be a whole number of rows, at least 1")
+    check_settings(warmup=0, draws=4, chains=1, seed=seed)
+    rng = np.random.default_rng(seed)
+    if parameters is None:
+        problem = problem_for(plan.model, plan.schema, prior, n, plan.noise())
+        parameters = plan.model.draw_parameters(problem.prior, plan.schema, rng)
+    rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
+    _, sums = exact_sums(open_source(rows, plan.statistic().columns, plan.schema), plan)
+    noise = plan.noise().sample(1, SeededEntropy(seed))[0]
+    release = Release(
+        plan=plan,
+        n=n,
+        values=tuple(s + int(e) for s, e in zip(sums, noise, strict=True)),
+        dataset="simulated",
+        id=f"simulated-{seed}",
+        simulated=True,
+    )
+    return Simulation(release, parameters, tuple(sums))

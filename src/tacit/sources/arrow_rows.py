@@ -1,0 +1,60 @@
+"""Rows that come as Arrow record batches, whatever they come out of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tacit.schema import Schema
+from tacit.sources.base import Batch, Source, check_batch_rows, locate, unbroken
+from tacit.sources.columns import check_type, parse_arrow
+
+
+@dataclass(frozen=True)
+class Part:
+    """One stretch of the rows, such as one file of several, with a schema of its own.
+
+    ``read`` takes the column names and the largest batch that is wanted, and gives record batches that hold at least
+    these columns. Larger batches than wanted are cut.
+    """
+
+    label: str
+    schema: pa.Schema
+    read: Callable[[Sequence[str], int], Iterable[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class ArrowRows(Source):
+    """The rows of ``parts``, one after the other. Each part is parsed by its own types: none is cast to another's."""
+
+    parts: tuple[Part, ...]
+
+    def check(self, schema: Schema, columns: Sequence[str]) -> None:
+        """Refuse columns that some part does not have, has twice, or has with a type that can not be parsed."""
+        for part in self.parts:
+            for name, position in locate(part.label, part.schema.names, columns).items():
+                check_type(part.label, name, part.schema.field(position).type, schema[name])
+
+    def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
+        """Parse part by part."""
+        check_batch_rows(batch_rows)
+        self.check(schema, columns)
+        for part in self.parts:
+            with unbroken(part.label):
+                for batch in part.read(columns, batch_rows):
+                    for start in range(0, batch.num_rows, batch_rows):
+                        yield _parse(batch.slice(start, batch_rows), schema, columns)
+
+
+def one_part(
+    label: str, schema: pa.Schema, read: Callable[[Sequence[str], int], Iterable[pa.RecordBatch]]
+) -> ArrowRows:
+    """Rows that are all in one part."""
+    return ArrowRows(label, tuple(schema.names), (Part(label, schema, read),))
+
+
+def _parse(batch: pa.RecordBatch, schema: Schema, columns: Sequence[str]) -> Batch:
+    names = batch.schema.names
+    return Batch(batch.num_rows, {name: parse_arrow(batch.column(names.index(name)), schema[name]) for name in columns})

@@ -1,0 +1,223 @@
+"""The rules of `cells`, a whole column at a time, with the same result for every cell.
+
+Each function here takes the cells of one column in some container and its declaration, and returns what `Batch` holds.
+Only a container's type decides which way is taken, or whether the container is refused; where a vectorised way can not
+go on because of a value, the cells are read one by one and come out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from pyarrow import types
+
+from tacit.errors import expected
+from tacit.schema import Category, Column, Number
+from tacit.sources.cells import NUMBER, SPACES, coder, number_of, number_of_text
+
+_GRAMMAR = rf"\A[{SPACES}]*{NUMBER}[{SPACES}]*\z"
+_TICKS_PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400 * 10**9}
+_EPOCH = date(1970, 1, 1)
+_kernels: Any = pyarrow.compute  # made at run time: the type checker knows none of them
+
+
+def check_type(label: str, name: str, kind: pa.DataType | np.dtype, column: Column) -> None:
+    """Refuse a column whose type holds no scalar that could be parsed. It looks at the type alone."""
+    category = isinstance(column, Category)
+    readable = _numpy_readable(kind, category) if isinstance(kind, np.dtype) else _arrow_readable(kind, category)
+    if readable:
+        return
+    shown = str(kind).partition("<")[0].partition("[")[0].partition("(")[0]  # fields of a struct are not shown
+    wanted = "text, numbers, booleans or dates" if category else "numbers, text, booleans, dates or times"
+    raise expected("column", name, f"to hold {wanted} in {label}, not {shown}")
+
+
+def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
+    """Parse an Arrow array of a type that `check_type` lets pass."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return parse_arrow(array.storage, column)
+    if types.is_dictionary(kind):
+        indices = array.indices.cast(pa.int64())
+        return _look_up(parse_arrow(array.dictionary, column), indices, column)
+    if types.is_run_end_encoded(kind):
+        return parse_arrow(_kernels.run_end_decode(array), column)
+    if types.is_null(kind):
+        return _look_up(np.empty(0), pa.nulls(len(array), pa.int64()), column)
+    if _is_text(kind):
+        return parse_text(_bytes(array), column)
+    if types.is_decimal(kind):
+        return parse_objects(array.to_pylist(), column)
+    if types.is_temporal(kind):
+        return _parse_ticks(_ticks(array), _arrow_unit(kind), _nulls(array), column)
+    if isinstance(column, Category):
+        if types.is_floating(kind):
+            array = pa.array(_floats(array), pa.float64())
+        return _parse_uniques(array.dictionary_encode(), column)
+    return finish(_floats(array), column)
+
+
+def parse_text(cells: pa.Array, column: Column) -> np.ndarray:
+    """Parse an Arrow array of bytes, each cell the UTF-8 text of a scalar."""
+    if isinstance(column, Category):
+        return _parse_uniques(cells.dictionary_encode(), column)
+    return finish(numbers_of_text(cells), column)
+
+
+def numbers_of_text(cells: pa.Array) -> np.ndarray:
+    """`number_of_text` of every cell; NaN for the missing ones.
+
+    The grammar is matched first, so that nothing but the grammar decides what is a number. Both ways then round a
+    literal to the nearest float64.
+    """
+    nothing = pa.scalar(None, cells.type)
+    spelled = _kernels.if_else(_kernels.match_substring_regex(cells, _GRAMMAR), cells, nothing)
+    try:
+        text = spelled.view(pa.large_string() if types.is_large_binary(cells.type) else pa.string())
+        bare = _kernels.ascii_ltrim(_kernels.ascii_trim_whitespace(text), "+")
+        numbers = _kernels.cast(bare, pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowException:  # releases of Arrow differ on literals past the float64 range
+        return numbers_of_text_slowly(cells)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def numbers_of_text_slowly(cells: pa.Array) -> np.ndarray:
+    """`numbers_of_text`, cell by cell."""
+    return np.array([np.nan if cell is None else number_of_text(cell) for cell in cells.to_pylist()], np.float64)
+
+
+def parse_numpy(values: np.ndarray, column: Column) -> np.ndarray:
+    """Parse a one-dimensional NumPy array of a type that `check_type` lets pass."""
+    kind = values.dtype.kind
+    if kind in "biuf":
+        native = values.dtype.newbyteorder("=") if values.dtype.itemsize <= 8 else np.dtype(np.float64)
+        with np.errstate(all="ignore"):
+            array = np.ascontiguousarray(values, native)
+        return parse_arrow(pa.array(array), column)
+    if kind in "mM":
+        unit, step = np.datetime_data(values.dtype)
+        ticks = np.ascontiguousarray(values, values.dtype.newbyteorder("=")).view(np.int64)
+        return _parse_ticks(ticks, (unit, step), np.isnat(values), column)
+    return parse_objects(values.tolist(), column)
+
+
+def parse_objects(cells: Sequence[object], column: Column) -> np.ndarray:
+    """Parse Python objects of any types, mixed as they come. No type is inferred from them."""
+    try:
+        text = pa.array(cells, pa.large_string(), from_pandas=True)
+    except Exception:  # some cell is not text, or no UTF-8 can write it
+        return parse_objects_slowly(cells, column)
+    return parse_text(_bytes(text), column)
+
+
+def parse_objects_slowly(cells: Sequence[object], column: Column) -> np.ndarray:
+    """`parse_objects`, cell by cell."""
+    if isinstance(column, Category):
+        return np.fromiter(map(coder(column), cells), np.int64, len(cells))
+    return finish(np.fromiter(map(number_of, cells), np.float64, len(cells)), column)
+
+
+def finish(numbers: np.ndarray, column: Number) -> np.ndarray:
+    """Fill what is not finite and clamp what is out of bounds."""
+    filled = np.where(np.isfinite(numbers), numbers, column.missing)
+    return np.clip(filled, column.low, column.high)
+
+
+def _parse_uniques(encoded: pa.Array, column: Category) -> np.ndarray:
+    # The distinct values stay in this process, like the rows they came from.
+    codes = np.fromiter(map(coder(column), encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))
+    return _look_up(codes, encoded.indices, column)
+
+
+def _look_up(parsed: np.ndarray, indices: pa.Array, column: Column) -> np.ndarray:
+    """``parsed[indices]``, where a null index takes the missing value."""
+    missing = np.int64(column.missing_code) if isinstance(column, Category) else np.float64(column.missing)
+    table = np.append(parsed.astype(missing.dtype), missing)
+    positions = indices.fill_null(len(parsed)).to_numpy(zero_copy_only=False)
+    if len(positions) and not 0 <= positions.min() <= positions.max() <= len(parsed):
+        raise IndexError  # of a corrupt file; whoever reads it says so
+    return table[positions]
+
+
+def _parse_ticks(ticks: np.ndarray, unit: tuple[str, int], nulls: np.ndarray, column: Column) -> np.ndarray:
+    step, per_day = unit[1], _TICKS_PER_DAY[unit[0]]
+    if not isinstance(column, Category):
+        days = ticks.astype(np.float64) * step / per_day
+        return finish(np.where(nulls, np.nan, days), column)
+    distinct, inverse = np.unique(ticks, return_inverse=True)
+    code = coder(column)
+    codes = np.array([code(_date(int(tick) * step // per_day)) for tick in distinct], np.int64)
+    return np.where(nulls, column.missing_code, codes[inverse])
+
+
+def _date(day: int) -> date | None:
+    try:
+        return _EPOCH + timedelta(days=day)
+    except OverflowError:
+        return None
+
+
+def _nulls(array: pa.Array) -> np.ndarray:
+    return array.is_null().to_numpy(zero_copy_only=False)
+
+
+def _floats(array: pa.Array) -> np.ndarray:
+    """Integers, floats or booleans as float64, each the nearest; NaN where null."""
+    nulls = _nulls(array)
+    if types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    values = array.fill_null(0) if array.null_count and not types.is_floating(array.type) else array
+    with np.errstate(all="ignore"):
+        floats = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    if array.null_count:
+        floats[nulls] = np.nan
+    return floats
+
+
+def _ticks(array: pa.Array) -> np.ndarray:
+    width = pa.int32() if array.type.bit_width == 32 else pa.int64()
+    return array.view(width).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _arrow_unit(kind: Any) -> tuple[str, int]:
+    return ("D", 1) if types.is_date32(kind) else ("ms", 1) if types.is_date64(kind) else (kind.unit, 1)
+
+
+def _bytes(array: pa.Array) -> pa.Array:
+    """Text as bytes, unvalidated: Arrow's own readers do not promise that text is UTF-8."""
+    kind = array.type
+    if types.is_string(kind):
+        cells = array.view(pa.binary())
+    elif types.is_large_string(kind):
+        cells = array.view(pa.large_binary())
+    else:
+        cells = array.cast(pa.large_binary())
+    cells.validate(full=True)  # a corrupt file may hold offsets that point outside of it
+    return cells
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _arrow_readable(kind: Any, category: bool) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _arrow_readable(kind.storage_type, category)
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return _arrow_readable(kind.value_type, category)
+    if types.is_temporal(kind):
+        return types.is_date(kind) if category else not types.is_interval(kind)
+    plain = (types.is_null, types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, _is_text)
+    return any(test(kind) for test in plain)
+
+
+def _numpy_readable(kind: np.dtype, category: bool) -> bool:
+    if kind.kind in "mM":
+        unit = np.datetime_data(kind)[0]
+        return unit == "D" and kind.kind == "M" if category else unit in _TICKS_PER_DAY
+    return kind.kind in "biufOUST"

@@ -1,0 +1,142 @@
+"""Columns held in memory as Python and NumPy know them: a dict of sequences, or a pandas frame.
+
+A pandas column of objects may hold anything, and Arrow's own conversion of it guesses a type from the values and fails
+on some. So such columns are read cell by cell, by the rules of `cells`, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.errors import expected
+from tacit.schema import Column, Schema
+from tacit.sources.base import Batch, Source, check_batch_rows, locate, unbroken
+from tacit.sources.columns import check_type, parse_arrow, parse_numpy, parse_objects
+
+
+@dataclass(frozen=True)
+class Held:
+    """One column: its length, its type (None: objects of any type), and how to get at its cells."""
+
+    rows: int
+    kind: np.dtype | pa.DataType | None
+    load: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Frame(Source):
+    """Columns in memory. ``pick`` gives the column at a position of ``names``."""
+
+    pick: Callable[[int], Any]
+
+    def check(self, schema: Schema, columns: Sequence[str]) -> None:
+        """Refuse columns that are absent, of unequal lengths, or of a type that can not be parsed."""
+        self._held(schema, columns)
+
+    def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
+        """Parse slice by slice."""
+        check_batch_rows(batch_rows)
+        held = self._held(schema, columns)
+        with unbroken(self.label):
+            cells = {name: column.load() for name, column in held.items()}
+            rows = held[columns[0]].rows
+            for start in range(0, rows, batch_rows):
+                stop = min(start + batch_rows, rows)
+                parsed = {name: _parse(values[start:stop], schema[name]) for name, values in cells.items()}
+                yield Batch(stop - start, parsed)
+
+    def _held(self, schema: Schema, columns: Sequence[str]) -> dict[str, Held]:
+        held: dict[str, Held] = {}
+        for name, position in locate(self.label, self.names, columns).items():
+            column = held[name] = _hold(self.label, name, self.pick(position))
+            if column.kind is not None:
+                check_type(self.label, name, column.kind, schema[name])
+            if column.rows != held[columns[0]].rows:
+                raise expected("column", name, f"to be as long as column {columns[0]!r} in {self.label}")
+        return held
+
+
+def open_dict(data: Mapping[Any, Any]) -> Frame:
+    """A mapping from names to one-dimensional sequences or arrays."""
+    keys = [key for key in data if isinstance(key, str)]
+    return Frame("the dict", tuple(keys), lambda position: data[keys[position]])
+
+
+def open_pandas(frame: Any) -> Frame:
+    """A pandas data frame."""
+    names = tuple(str(label) for label in frame.columns)
+    return Frame("the data frame", names, lambda position: frame.iloc[:, position])
+
+
+def is_pandas(data: object, name: str) -> bool:
+    """Whether ``data`` is a pandas object of class ``name``; pandas is not imported here: who has one, imported it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, getattr(pandas, name))
+
+
+def _hold(label: str, name: str, values: Any) -> Held:
+    held = None
+    with suppress(Exception):  # an object that fails to say its length or type is no column
+        held = _held_pandas(values) if is_pandas(values, "Series") else _held_plain(values)
+    if held is None:
+        raise expected("column", name, f"to be a one-dimensional sequence or array in {label}")
+    return held
+
+
+def _held_plain(values: Any) -> Held | None:
+    if isinstance(values, str | bytes | bytearray | Mapping):
+        return None
+    if not isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray):
+        if hasattr(values, "__arrow_c_stream__"):
+            values = pa.chunked_array(values)
+        elif hasattr(values, "__arrow_c_array__"):
+            values = pa.array(values)
+        elif hasattr(values, "__array__"):
+            values = np.asarray(values)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return Held(len(values), values.type, lambda: values)
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            return None
+        masked = isinstance(values, np.ma.MaskedArray)  # its list says None where it is masked
+        return Held(len(values), values.dtype, lambda: values.tolist() if masked else values)
+    return Held(len(values), None, lambda: list(values)) if isinstance(values, Sequence) else None
+
+
+def _held_pandas(series: Any) -> Held:
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype):
+        return Held(len(series), dtype, series.to_numpy)
+    pandas = sys.modules["pandas"]
+
+    def objects() -> np.ndarray:
+        return np.asarray(series.array, dtype=object)
+
+    def typed() -> Any:
+        try:
+            return pa.array(series.array, from_pandas=True)
+        except Exception:  # text that no UTF-8 can write, for one
+            return objects()
+
+    if isinstance(dtype, pandas.ArrowDtype):
+        return Held(len(series), dtype.pyarrow_dtype, typed)
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        return Held(len(series), dtype.base, typed)
+    if isinstance(dtype, pandas.StringDtype) or (dtype.kind in "biuf" and hasattr(series.array, "__arrow_array__")):
+        return Held(len(series), None, typed)
+    return Held(len(series), None, objects)
+
+
+def _parse(cells: Any, column: Column) -> np.ndarray:
+    if isinstance(cells, pa.ChunkedArray):
+        return np.concatenate([parse_arrow(chunk, column) for chunk in cells.chunks])
+    if isinstance(cells, pa.Array):
+        return parse_arrow(cells, column)
+    return parse_numpy(cells, column) if isinstance(cells, np.ndarray) else parse_objects(cells, column)

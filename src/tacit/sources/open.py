@@ -1,0 +1,98 @@
+"""Find out what the data is and open it, refusing everything that can be refused before a row is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from tacit.errors import expected
+from tacit.schema import Category, Schema
+from tacit.sources.arrow_files import open_ipc, open_parquet
+from tacit.sources.arrow_tables import open_dataset, open_stream, open_table
+from tacit.sources.base import Source
+from tacit.sources.cells import SPACES
+from tacit.sources.csv_file import open_csv
+from tacit.sources.frames import is_pandas, open_dict, open_pandas
+
+
+def open_source(data: Any, columns: Sequence[str], schema: Schema) -> Source:
+    """Open ``data``, one table of which ``columns`` are needed, declared in ``schema``.
+
+    It may be
+
+    * a path to ``.csv`` or ``.tsv`` (tabs), ``.parquet``, ``.arrow`` or ``.feather`` (Arrow IPC), or to a folder whose
+      ``.parquet`` files are read in the order of their names (names that begin with ``.`` or ``_`` are left out);
+    * a pandas frame, or any object with ``__arrow_c_stream__`` or ``__arrow_c_array__``: polars, pyarrow, DuckDB;
+    * a pyarrow dataset;
+    * a dict from column names to sequences or arrays.
+
+    Names, types and encodings are checked here, from a header, footer or schema. No row is read, so that a refusal
+    costs no privacy and says nothing about anyone.
+    """
+    for name in columns:
+        column = schema[name]
+        if isinstance(column, Category) and any(isinstance(v, str) and v != v.strip(SPACES) for v in column.levels):
+            raise expected("levels", list(column.levels), "to have no spaces around them, as cells lose theirs")
+    source = _open(data, columns)
+    source.check(schema, columns)
+    return source
+
+
+def _open(data: Any, columns: Sequence[str]) -> Source:
+    if isinstance(data, str | os.PathLike):
+        return _open_path(Path(data))
+    if isinstance(data, Mapping):
+        return open_dict(data)
+    if is_pandas(data, "DataFrame"):
+        return open_pandas(data)
+    if isinstance(data, ds.Dataset):
+        return open_dataset(data, columns)
+    if isinstance(data, pa.Table):
+        return open_table(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return open_stream(data)
+    if hasattr(data, "__arrow_c_array__"):
+        return open_table(_table_of(data))
+    raise expected("data", type(data).__name__, "to be a path, a data frame, an Arrow table or a dict of columns")
+
+
+def _open_path(path: Path) -> Source:
+    label = str(path)
+    try:
+        if path.is_dir():
+            files = sorted(
+                entry
+                for entry in path.iterdir()
+                if entry.suffix.lower() == ".parquet" and entry.name[0] not in "._" and entry.is_file()
+            )
+            if not files:
+                raise expected("data", label, "to be a file, or a folder with .parquet files right inside it")
+            return open_parquet(path, files)
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise expected("data", label, "to exist") from None
+    except PermissionError:
+        raise expected("data", label, "to be readable with your permissions") from None
+    except (OSError, ValueError):  # ValueError: a null byte in the path
+        raise expected("data", label, "to be a file that can be read") from None
+    suffix = path.suffix.lower()
+    if suffix in {".csv", ".tsv"}:
+        return open_csv(path, b"," if suffix == ".csv" else b"\t")
+    if suffix == ".parquet":
+        return open_parquet(path, [path])
+    if suffix in {".arrow", ".feather"}:
+        return open_ipc(path)
+    raise expected("data", label, "to end in .csv, .tsv, .parquet, .arrow or .feather")
+
+
+def _table_of(data: Any) -> pa.Table:
+    try:
+        return pa.Table.from_batches([pa.record_batch(data)])
+    except Exception:
+        raise expected("data", type(data).__name__, "to be a table") from None

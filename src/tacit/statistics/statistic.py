@@ -1,0 +1,45 @@
+"""The interface of a bounded lattice statistic: an integer vector that each row adds to, and how far a row can move it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from tacit.privacy.sensitivity import Sensitivity
+
+
+class Statistic(ABC):
+    """A sum over rows of a bounded integer vector.
+
+    Each row's contribution is a total function of its cells, so the sum is exact and does not depend on the order of
+    rows, on batches or on threads. The real-valued statistic is the integer one divided by `unit`.
+    """
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> tuple[str, ...]:
+        """The name of each number, as it stands in a release."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> int:
+        """The integer that stands for a real 1."""
+
+    @property
+    @abstractmethod
+    def batch_rows(self) -> int:
+        """The most rows that one call of `batch_sum` adds up exactly."""
+
+    @abstractmethod
+    def batch_sum(self, columns: Mapping[str, Any]) -> list[int]:
+        """The exact sum over one batch; ``columns`` holds parsed cells (numbers inside bounds, level codes)."""
+
+    @abstractmethod
+    def sensitivity(self) -> Sensitivity:
+        """How far replacing one record moves the sum, in lattice units, with its proof."""

@@ -1,0 +1,64 @@
+"""Laws of every statistic: no pair of records beats its sensitivity, and some pair comes close."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from laws.cases import EXAMPLES
+
+from tacit.audit.sensitivity import contribution, search_sensitivity
+from tacit.boundary import exact_sums
+from tacit.plan import Plan
+from tacit.privacy.guarantees import PureDP
+from tacit.privacy.sensitivity import Sensitivity
+from tacit.sources.open import open_source
+
+TIGHT = Fraction(999, 1000)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_pair_of_records_beats_it_and_one_comes_within_a_thousandth(name):
+    """Seed 1. No false alarm is possible: a pair that beats the claim is a counter-example."""
+    model, schema = EXAMPLES[name]
+    statistic = model.statistic(schema)
+    claimed = statistic.sensitivity()
+    found = search_sensitivity(statistic, schema, seed=1)
+    assert not found.violates(claimed), (found.l1_pair, found.l2_pair)
+    assert found.l1 >= TIGHT * claimed.l1
+    assert found.l2_squared >= TIGHT * claimed.l2_squared
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_search_catches_an_understated_claim(name):
+    """The planted fault: a sensitivity that is one lattice unit too small."""
+    model, schema = EXAMPLES[name]
+    statistic = model.statistic(schema)
+    true = statistic.sensitivity()
+    planted = Sensitivity(true.l1 - 1, true.l2_squared, true.relative_scales)
+    assert search_sensitivity(statistic, schema, seed=1).violates(planted)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_sums_do_not_depend_on_order_or_batches(name):
+    """Seed 2: 500 rows drawn from the model, in five orders and four batch sizes, give the same integers."""
+    model, schema = EXAMPLES[name]
+    plan = Plan(model, schema, PureDP(1.0))
+    rng = np.random.default_rng(2)
+    rows = model.draw_rows(model.draw_parameters(model.default_prior(schema), schema, rng), schema, 500, rng)
+    columns = plan.statistic().columns
+    n, sums = exact_sums(open_source(rows, columns, schema), plan)
+    assert n == 500
+    for _ in range(5):
+        order = rng.permutation(500)
+        shuffled = {name: [cells[i] for i in order] for name, cells in rows.items()}
+        source = open_source(shuffled, columns, schema)
+        for batch_rows in (1, 7, 100, 500):
+            totals = [0] * len(sums)
+            for batch in source.batches(schema, columns, batch_rows):
+                added = plan.statistic().batch_sum(batch.columns)
+                totals = [a + b for a, b in zip(totals, added, strict=True)]
+            assert totals == sums
+    one_by_one = [contribution(plan.statistic(), schema, {k: v[i] for k, v in rows.items()}) for i in range(500)]
+    assert [sum(column) for column in zip(*one_by_one, strict=True)] == sums

@@ -1,0 +1,98 @@
+"""Plans as files: what is refused, and how."""
+
+from __future__ import annotations
+
+import pytest
+
+import tacit
+
+GOOD = """
+[model]
+family = "bernoulli"
+column = "smoker"
+
+[schema]
+smoker = ["no", "yes"]
+age = [18, 65]
+
+[budget]
+epsilon = 1.0
+"""
+
+
+def test_a_file_and_its_python_twin_are_equal(tmp_path):
+    plan = tacit.Plan(
+        model=tacit.Bernoulli("smoker"),
+        schema=tacit.Schema(smoker=["no", "yes"], age=(18, 65)),
+        budget=tacit.PureDP(epsilon=1.0),
+    )
+    (tmp_path / "plan.toml").write_text(GOOD)
+    assert tacit.Plan.load(tmp_path / "plan.toml") == plan
+    assert tacit.Plan.load(plan.save(tmp_path / "again.toml")) == plan
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('family = "bernoulli"\n', "", "family"),
+        ("bernoulli", "bernouli", "did you mean 'bernoulli'"),
+        ("[model]", "[modle]", "did you mean 'model'"),
+        ('column = "smoker"', 'colum = "smoker"', "did you mean 'column'"),
+        ('column = "smoker"', "", "column"),
+        ('column = "smoker"', 'column = "smokes"', "did you mean 'smoker'"),
+        ('column = "smoker"', 'column = "age"', "levels, not bounds"),
+        ('["no", "yes"]', '["no", "yes", "perhaps"]', "two"),
+        ("[18, 65]", "[65, 18]", "'age'"),
+        ("epsilon = 1.0", "epsilon = 0", "epsilon"),
+        ("epsilon = 1.0", "epsilon = -1", "epsilon"),
+        ("epsilon = 1.0", "epsilon = nan", "epsilon"),
+        ("epsilon = 1.0", "epsilon = inf", "epsilon"),
+        ("epsilon = 1.0", 'epsilon = "1"', "epsilon"),
+        ("epsilon = 1.0", "epsilom = 1.0", "epsilon"),
+        ("epsilon = 1.0", "epsilon = 1.0\ndelta = 1", "delta"),
+        ("epsilon = 1.0", "epsilon = 1.0\nrho = 1", "rho"),
+        ("epsilon = 1.0", 'epsilon = 1.0\nneighbours = "add-remove"', "neighbours"),
+        ("epsilon = 1.0", 'epsilon = 1.0\nassumes = ["luck"]', "assumes"),
+        ("epsilon = 1.0", "", "budget|epsilon"),
+        ("[budget]\nepsilon = 1.0", "", "budget"),
+        ("[budget]\nepsilon = 1.0", "budget = 3", "budget"),
+        ("epsilon = 1.0", 'epsilon = 1.0\n[mechanism]\nkind = "magic"', "kind"),
+        ("epsilon = 1.0", 'epsilon = 1.0\n[mechanism]\nkind = "noise"\nlaw = "discrete-laplce"', "discrete-laplace"),
+        ("epsilon = 1.0", 'epsilon = 1.0\n[mechanism]\nkind = "noise"\nlaw = "discrete-gaussian"', "budget"),
+        ("epsilon = 1.0", 'epsilon = 1.0\n[mechanism]\nkid = "noise"', "did you mean 'kind'"),
+        ("epsilon = 1.0", "epsilon = ", "TOML"),
+    ],
+)
+def test_refused_in_one_sentence(old, new, said):
+    assert old in GOOD
+    with pytest.raises(tacit.InputError, match=said) as caught:
+        tacit.Plan.from_toml(GOOD.replace(old, new))
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["model", "schema", "budget", "mechanism"])
+def test_a_part_of_the_wrong_type_is_refused(name):
+    parts = {
+        "model": tacit.Bernoulli("smoker"),
+        "schema": tacit.Schema(smoker=["no", "yes"]),
+        "budget": tacit.PureDP(1.0),
+        "mechanism": tacit.AddNoise(),
+    }
+    with pytest.raises(tacit.InputError, match=name):
+        tacit.Plan(**{**parts, name: "x"})
+
+
+def test_a_budget_is_always_said():
+    with pytest.raises(TypeError):
+        tacit.PureDP()  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]))  # type: ignore[call-arg]
+
+
+def test_a_plan_is_not_overwritten_by_accident(tmp_path):
+    plan = tacit.Plan.from_toml(GOOD)
+    plan.save(tmp_path / "plan.toml")
+    with pytest.raises(tacit.InputError, match="not to exist"):
+        plan.save(tmp_path / "plan.toml")
+    plan.save(tmp_path / "plan.toml", overwrite=True)
