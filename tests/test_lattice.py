@@ -22,7 +22,10 @@ def test_products_of_a_full_batch_stay_exact(degree):
 
 
 @given(
-    low=st.floats(-1e300, 1e300), width=st.floats(1e-300, 1e300), place=st.floats(0, 1), steps=st.sampled_from([1, 2**15, 2**30])
+    low=st.floats(-1e300, 1e300),
+    width=st.floats(1e-300, 1e300),
+    place=st.floats(0, 1),
+    steps=st.sampled_from([1, 2**15, 2**30]),
 )
 def test_rounding_is_total_and_stays_in_range(low, width, place, steps):
     high = low + width

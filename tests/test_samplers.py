@@ -27,7 +27,7 @@ def test_gamma_ratio_is_stable(a):
         exact = [float(mpmath.loggamma(mpmath.mpf(v) + a) - mpmath.loggamma(mpmath.mpf(v) + 1)) for v in x]
     np.testing.assert_allclose(ours, exact, rtol=1e-11, atol=1e-11)
     plain = gammaln(x + a) - gammaln(x + 1)
-    if a not in (1.0, 2.0):
+    if a != 1.0:
         assert np.max(np.abs(plain - exact)) > 1e-6, "the planted fault: the plain difference must be worse"
 
 
@@ -68,7 +68,7 @@ def test_bernoulli_draws_the_exact_mixture(budget, share):
         return chisquare(observed, predicted * observed.sum() / predicted.sum()).pvalue
 
     assert p_value(_exact_weights(plan, n, value, 2.0, 5.0)) > 1e-6
-    assert p_value(_exact_weights(plan, n, value, 3.0, 5.0)) < 1e-12
+    assert p_value(_exact_weights(plan, n, value, 2.0, 60.0)) < 1e-12
 
 
 @pytest.mark.parametrize("budget", [tacit.PureDP(0.5), tacit.ZCDP(0.1)], ids=repr)

@@ -38,6 +38,8 @@ def test_names_that_are_no_identifiers():
         [],
         ["only"],
         ["twice", "twice"],
+        ["a ", "b"],
+        {"levels": [10**400, 1]},
         {"levels": [0, "a"]},
         {"levels": [0, math.nan]},
         {"levels": "no"},

@@ -38,7 +38,7 @@ def read(path, schema=SCHEMA, columns=("x", "c"), batch_rows=1000):
         (b'1,"open,2', [b"1", b"open,2"]),
         (b'"', [b""]),
         (b'"""', [b'"']),
-        (b'5\'10",x', [b"5'10\"", b"x"]),
+        (b"5'10\",x", [b"5'10\"", b"x"]),
         (b'a""b,x', [b'a""b', b"x"]),
         (b'"a"b,x', [b"ab", b"x"]),
         (b'"a"b"c,x', [b'ab"c', b"x"]),
@@ -145,6 +145,12 @@ def test_blocks_and_batches_do_not_matter(tmp_path, monkeypatch):
     for size in [*range(1, 20), 64, 1000]:
         monkeypatch.setattr(csv_file, "_BLOCK_BYTES", size)
         assert read(path, batch_rows=1 + size % 3) == whole
+
+
+def test_a_cell_of_a_million_quotes_is_a_cell(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_bytes(b'x,c\n"' + b'""' * 10**6 + b",\n2,b\n")
+    assert read(path) == [(7, 0), (2, 1)]
 
 
 def test_number_of_rows_and_types_of_arrays(tmp_path):

@@ -1,7 +1,7 @@
 """The boundary: the only code that reads rows, and the only place where noise is drawn for real.
 
-The order of things is the promise: everything that can be refused is refused, then the price is recorded, then the first
-row is read, and from there on nothing that a row holds can raise, print or change anything but the noisy sum.
+The order of things is the promise: everything that can be refused is refused, then the price is recorded, then the
+first row is read, and from there on nothing that a row holds can raise, print or change anything but the noisy sum.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def privatize(
     """Spend the plan's budget on ``data`` and return the release.
 
     ``data`` is a path (CSV, Parquet, Arrow), a data frame or a mapping of columns. ``ledger=None`` releases without a
-    ledger; the release says so. ``dataset`` names the rows; the file's name unless said otherwise. ``progress`` is called
-    with the number of rows of each batch.
+    ledger; the release says so. ``dataset`` names the rows; the file's name unless said otherwise. ``progress`` is
+    called with the number of rows of each batch.
     """
     from tacit.sources.open import open_source
 

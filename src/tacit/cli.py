@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tacit.version import __version__
 from tacit.errors import InputError, TacitError, expected
+from tacit.version import __version__
 
 app = typer.Typer(
     name="tacit",
@@ -44,7 +44,7 @@ def _print_json(value: Any) -> None:
 
 
 @contextmanager
-def _progress(what: str, unit: str | None) -> Iterator[Any]:
+def _progress(what: str, unit: str | None) -> Generator[Any]:
     """A bar or spinner on standard error, on a terminal only; yields a function to call with what was done."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -91,7 +91,9 @@ def privatize(
     plan: _PlanFile,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows: a CSV, Parquet or Arrow file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
-    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Release without a ledger; the release says so.")] = False,
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Release without a ledger; the release says so.")
+    ] = False,
     dataset: Annotated[str | None, typer.Option("--dataset", help="The name of the rows.", show_default=False)] = None,
     overwrite: _Overwrite = False,
     as_json: _Json = False,
@@ -107,7 +109,9 @@ def privatize(
         release = tacit.privatize(data, plan, ledger=None, dataset=dataset, progress=advance)
     release.save(output, overwrite=overwrite)
     if as_json:
-        _print_json({"release": str(output), "id": release.id, "n": release.n, "guarantee": release.guarantee.to_plain()})
+        _print_json(
+            {"release": str(output), "id": release.id, "n": release.n, "guarantee": release.guarantee.to_plain()}
+        )
         return
     _say(f"Released {len(release.values)} noisy numbers about {release.n:,} rows of {release.dataset!r}: {output}")
     _say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
@@ -117,9 +121,12 @@ def privatize(
 def infer(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release, a JSON file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the posterior goes, a netCDF file.")],
-    method: Annotated[str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
+    ] = None,
     prior: Annotated[
-        list[str] | None, typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable.")
+        list[str] | None,
+        typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable."),
     ] = None,
     seed: _Seed = 0,
     chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,

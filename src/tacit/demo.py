@@ -49,10 +49,9 @@ def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
         for row in posterior.summary():
             if row.name.startswith("theta"):
                 label = row.name[6:-1] or "yes"
-                say(
-                    f"   {label:>8}  {100 * row.mean:5.1f}%   95% interval {100 * row.low:4.1f}% to {100 * row.high:4.1f}%"
-                    f"   (the survey was made with {100 * truth[name][label]:.0f}%)"
-                )
+                mean, low, high = (100 * v for v in (row.mean, row.low, row.high))
+                made = 100 * truth[name][label]
+                say(f"   {label:>8}  {mean:5.1f}%   95% interval {low:4.1f}% to {high:4.1f}%   (made with {made:.0f}%)")
         path = write_report(posterior, folder / f"{name}.html", overwrite=True)
         say(f"{first + 3}. A page to show somebody: {path}")
     return folder

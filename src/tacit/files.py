@@ -10,7 +10,7 @@ from tacit.errors import InputError, expected
 
 
 def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
-    """Refuse now what would fail later: a missing folder, a folder in the file's place, a file that is there already."""
+    """Refuse now what would fail later: a missing folder, a folder in the file's place, a file already there."""
     target = Path(path)
     if target.is_dir():
         raise expected(name, str(path), "to be a file, not a folder")

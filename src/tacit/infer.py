@@ -35,10 +35,11 @@ def infer(
     problem = problem_for(release.plan.model, release.plan.schema, prior, release.n, release.noise)
     name = method_name(problem.model, method)
     arrays, diagnostics = posterior_arrays(problem, name, settings, [release.values], chains=chains, seed=seed)
+    dims = problem.model.dims(problem.schema)
     tree = build_tree(
-        {k: v[0] for k, v in arrays.items()},
-        {k: v[0] for k, v in diagnostics.items()},
-        problem.model.dims(problem.schema),
+        {name: arrays[name][0] for name in dims},
+        {name: array[0] for name, array in diagnostics.items()},
+        dims,
         problem.model.coords(problem.schema),
         {e: v / release.unit for e, v in zip(release.entries, release.values, strict=True)},
         {

@@ -8,6 +8,7 @@ posterior explains itself.
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -72,23 +73,31 @@ class Posterior:
         if not 0 < probability < 1:
             raise expected("probability", probability, "to lie between 0 and 1")
         tail = (1 - probability) / 2
-        return np.quantile(self.draws(name), [tail, 1 - tail], axis=0)
+        return np.asarray(np.quantile(self.draws(name), [tail, 1 - tail], axis=0))
 
     def summary(self, probability: float = 0.95) -> tuple[Row, ...]:
         """Mean, sd, equal-tailed interval, effective sample sizes and R-hat of every number."""
-        from arviz_stats.base import array_stats
+        import arviz_stats.base
 
+        stats: Any = vars(arviz_stats.base)["array_stats"]
         rows: list[Row] = []
         for variable, array in self.tree["posterior"].data_vars.items():
-            low, high = self.interval(str(variable), probability).reshape(2, -1)
+            bounds: Any = self.interval(str(variable), probability).reshape(2, -1)
             values = array.values.reshape(*array.shape[:2], -1)
             for i, label in enumerate(_labels(str(variable), array)):
                 x = values[:, :, i]
                 constant = bool((x == x[0, 0]).all())
-                ess = [float("nan")] * 2 if constant else [_ess(array_stats, x, kind) for kind in ("bulk", "tail")]
-                r_hat = float("nan") if constant or len(x) < 2 else float(array_stats.rhat(x))
                 rows.append(
-                    Row(label, float(x.mean()), float(x.std(ddof=1)), float(low[i]), float(high[i]), *ess, r_hat)
+                    Row(
+                        name=label,
+                        mean=float(x.mean()),
+                        sd=float(x.std(ddof=1)),
+                        low=float(bounds[0, i]),
+                        high=float(bounds[1, i]),
+                        ess_bulk=math.nan if constant else float(stats.ess(x, method="bulk")),
+                        ess_tail=math.nan if constant else float(stats.ess(x, method="tail", prob=(0.05, 0.95))),
+                        r_hat=math.nan if constant or len(x) < 2 else float(stats.rhat(x)),
+                    )
                 )
         return tuple(rows)
 
@@ -136,17 +145,13 @@ class Posterior:
         try:
             with xarray.open_datatree(path, engine="h5netcdf") as tree:
                 posterior = cls(tree.load())
-            posterior.tree["posterior"], posterior.prior, posterior.method
+            _ = posterior.tree["posterior"], posterior.prior, posterior.method
         except InputError:
             raise
         except Exception:  # h5netcdf raises many kinds on a file that is not netCDF
             raise expected("posterior", str(path), "to be a posterior that tacit saved") from None
-        posterior.release  # noqa: B018  a release that contradicts itself is refused here
+        _ = posterior.release  # a release that contradicts itself is refused here
         return posterior
-
-
-def _ess(array_stats: Any, values: Any, kind: str) -> float:
-    return float(array_stats.ess(values, method=kind, **({"prob": (0.05, 0.95)} if kind == "tail" else {})))
 
 
 def _labels(name: str, array: Any) -> list[str]:

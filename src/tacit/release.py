@@ -1,8 +1,8 @@
 """The release: the one thing that crosses the boundary, as a versioned JSON file.
 
-It holds noisy integers and what is needed to read them: the plan, n, the lattice unit and the noise. What can be derived
-from the plan is written down as well, for readers in other languages, and checked on the way in: a release whose numbers
-contradict its plan is refused.
+It holds noisy integers and what is needed to read them: the plan, n, the lattice unit and the noise. What can be
+derived from the plan is written down as well, for readers in other languages, and checked on the way in: a release
+whose numbers contradict its plan is refused.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Release:
         if not isinstance(plain, dict):
             raise InputError("Expected the release to be a JSON object.")
         version = plain.get("format")
-        if not _is_int(version):
+        if not isinstance(version, int) or isinstance(version, bool):
             raise expected("format", version, "to be the whole number that every release starts with")
         if version != FORMAT:
             newer = "; it was written by a newer tacit" if version > FORMAT else ""

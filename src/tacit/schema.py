@@ -69,8 +69,10 @@ class Category:
         kinds = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in levels}
         if not all(isinstance(v, str | int | float) for v in levels) or len(kinds) != 1:
             raise expected("levels", list(levels), "to be all strings, all numbers or all booleans")
-        if kinds == {float} and not all(math.isfinite(v) for v in levels):  # type: ignore[arg-type]
+        if kinds == {float} and not all(abs(v) < 2**1023 for v in levels):  # type: ignore[arg-type, operator]
             raise expected("levels", list(levels), "to be finite numbers")
+        if any(isinstance(v, str) and v != v.strip(" \t\n\r\v\f") for v in levels):
+            raise expected("levels", list(levels), "to have no spaces around them, as cells lose theirs")
         if len(set(levels)) != len(levels):
             raise expected("levels", list(levels), "to differ from each other")
         if self.missing is None:

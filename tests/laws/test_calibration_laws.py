@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
-from laws.cases import EXAMPLES
 
 import tacit
+from laws.cases import EXAMPLES
 
 # The false-alarm rate of one cell, over all of its numbers together.
 LEVEL = 1e-3

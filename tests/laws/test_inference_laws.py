@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from laws.cases import METHODS
 
 import tacit
+from laws.cases import METHODS
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from laws.cases import BUDGETS, EXAMPLES, PLANS
 
 import tacit
+from laws.cases import BUDGETS, EXAMPLES, PLANS
 
 
 @pytest.mark.parametrize("name", PLANS)

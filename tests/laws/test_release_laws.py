@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from laws.cases import PLANS
 
 import tacit
+from laws.cases import PLANS
 
 
 @pytest.mark.parametrize("name", PLANS)

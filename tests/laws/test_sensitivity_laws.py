@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws.cases import EXAMPLES
 
+from laws.cases import EXAMPLES
 from tacit.audit.sensitivity import contribution, search_sensitivity
 from tacit.boundary import exact_sums
 from tacit.plan import Plan

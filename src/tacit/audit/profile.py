@@ -6,8 +6,8 @@ The hockey-stick divergence of P from Q at epsilon is sum_x max(0, P(x) - e^epsi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from tacit.errors import expected
@@ -27,12 +27,10 @@ def hockey_stick(noise: Noise, shift: Sequence[int], epsilons: Sequence[float]) 
 
     if len(shift) != len(noise.scales) or len(shift) > 2:
         raise expected("shift", tuple(shift), "to have one number an entry, at most two")
-    axes = [
-        np.arange(-int(reach) - abs(s) - 1, int(reach) + abs(s) + 2)
-        for reach, s in zip(noise.reach(_TAIL), shift, strict=True)
-    ]
-    if float(np.prod([float(len(a)) for a in axes])) > _MOST_POINTS:
+    widths = [int(reach) + abs(s) + 1 for reach, s in zip(noise.reach(_TAIL), shift, strict=True)]
+    if math.prod(2 * width + 1 for width in widths) > _MOST_POINTS:
         raise expected("scales", noise.scales, "to be small enough to enumerate the lattice")
+    axes = [np.arange(-width, width + 1) for width in widths]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     log_p = noise.log_pmf(grid).sum(axis=-1)
     log_q = noise.log_pmf(grid - np.asarray(shift)).sum(axis=-1)
@@ -40,21 +38,3 @@ def hockey_stick(noise: Noise, shift: Sequence[int], epsilons: Sequence[float]) 
     outside = max(0.0, 1.0 - float(p.sum()))
     with np.errstate(over="ignore"):
         return np.array([float(np.maximum(p - np.exp(e) * q, 0.0).sum()) + outside for e in epsilons])
-
-
-def worst_shifts(steps: int, entries: int, moved: int) -> list[tuple[int, ...]]:
-    """Shifts of ``moved`` entries by ``steps``, first up then down: what replacing one record does to counts."""
-    base = [0] * entries
-    shifts: list[tuple[int, ...]] = []
-    for sign in (1, -1):
-        shift = base.copy()
-        shift[0] = sign * steps
-        if moved == 2:
-            shift[1] = -sign * steps
-        shifts.append(tuple(shift))
-    return shifts
-
-
-def monotone(deltas: Sequence[float]) -> bool:
-    """Whether a curve falls as epsilon grows, as every privacy curve does."""
-    return all(later <= earlier + 1e-15 for earlier, later in pairwise(deltas))

@@ -1,8 +1,8 @@
 """Try to beat a claimed sensitivity with real records through the real code path.
 
-The search knows nothing of the proof. It writes records as raw cells (corners of the bounds, values beyond them, missing
-and unreadable cells, undeclared levels, random values), lets the package parse, clamp, round and sum them exactly as it
-would a file, and looks for the pair whose statistics differ most.
+The search knows nothing of the proof. It writes records as raw cells (corners of the bounds, values beyond them,
+missing and unreadable cells, undeclared levels, random values), lets the package parse, clamp, round and sum them
+exactly as it would a file, and looks for the pair whose statistics differ most.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def _mu_squared(budget: Guarantee, kind: str) -> Fraction:
         case ApproxDP(epsilon=epsilon, delta=delta):
             return Fraction(gaussian.mu_for(epsilon, delta)) ** 2
         case _:
-            raise expected("budget", budget, f"to be ApproxDP, ZCDP, RenyiDP or GDP, which {kind} noise can meet")
+            raise expected("budget", budget, f"to be ApproxDP, ZCDP, RenyiDP or GDP: {kind} noise is never pure")
 
 
 def _root_above(square: Fraction) -> int:

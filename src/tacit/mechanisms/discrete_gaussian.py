@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from tacit.errors import expected
 from tacit.mechanisms.calibration import base_scale, calibrate_gaussian
 from tacit.mechanisms.entropy import Entropy
-from tacit.mechanisms.gaussian_draws import propose_gaussian
 from tacit.mechanisms.gaussian_limit import normal_log_density, normal_reach
 from tacit.mechanisms.noise import Noise
-from tacit.mechanisms.proposals import fill
 from tacit.privacy.events import GaussianEvent
-from tacit.privacy.guarantees import GDP, Guarantee
+from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, RenyiDP
 from tacit.privacy.sensitivity import Sensitivity
 
 SLACK = Fraction(61, 1000)  # total variation to the rounded Gaussian, per entry, times the squared scale
@@ -55,10 +51,9 @@ class DiscreteGaussian(Noise):
     @classmethod
     def calibrate(cls, budget: Guarantee, sensitivity: Sensitivity) -> Self:
         """The least scales for a zCDP, Renyi or approximate budget: s_i = ceil(w_i sqrt(l2_squared) / mu)."""
-        if isinstance(budget, GDP):
-            raise expected(
-                "budget", budget, f"to be ZCDP, RenyiDP or ApproxDP for {cls.kind} noise; for GDP use rounded-gaussian"
-            )
+        if not isinstance(budget, ApproxDP | ZCDP | RenyiDP):
+            also = "; for GDP use rounded-gaussian" if isinstance(budget, GDP) else ""
+            raise expected("budget", budget, f"to be ApproxDP, ZCDP or RenyiDP for {cls.kind} noise{also}")
         return calibrate_gaussian(cls, budget, sensitivity)
 
     def event(self, sensitivity: Sensitivity) -> GaussianEvent:
@@ -67,6 +62,9 @@ class DiscreteGaussian(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
+        from tacit.mechanisms.gaussian_draws import propose_gaussian
+        from tacit.mechanisms.proposals import fill
+
         return fill(self.scales, size, lambda scale: propose_gaussian(scale, False, entropy))
 
     def log_pmf(self, values: Any) -> Any:
@@ -74,6 +72,8 @@ class DiscreteGaussian(Noise):
 
         The normaliser is Poisson's sum without the terms from exp(-8 pi^2 s^2) <= 5e-35 on.
         """
+        import numpy as np
+
         scale = np.asarray(self.scales, dtype=np.float64)
         standard = np.asarray(values, dtype=np.float64) / scale
         normaliser = np.log(scale * math.sqrt(2 * math.pi)) + np.log1p(2 * np.exp(-2 * (math.pi * scale) ** 2))

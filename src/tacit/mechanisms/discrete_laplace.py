@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from tacit.errors import expected
 from tacit.mechanisms.calibration import base_scale, least_noise
-from tacit.mechanisms.coins import Whole, exp_minus_one, exp_minus_ratio, fair, heads_in_a_row, uniform_below
 from tacit.mechanisms.entropy import Entropy
 from tacit.mechanisms.noise import Noise
-from tacit.mechanisms.proposals import Proposal, fill
 from tacit.privacy.events import LaplaceEvent
 from tacit.privacy.guarantees import ApproxDP, Guarantee, PureDP
 from tacit.privacy.sensitivity import Sensitivity
@@ -53,10 +49,15 @@ class DiscreteLaplace(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
-        return fill(self.scales, size, lambda scale: _propose(scale, entropy))
+        from tacit.mechanisms.laplace_draws import propose_laplace
+        from tacit.mechanisms.proposals import fill
+
+        return fill(self.scales, size, lambda scale: propose_laplace(scale, entropy))
 
     def log_pmf(self, values: Any) -> Any:
         """log tanh(1 / (2 s)) - |k| / s."""
+        import numpy as np
+
         scale = np.asarray(self.scales, dtype=np.float64)
         return np.log(np.tanh(0.5 / scale)) - np.abs(np.asarray(values, dtype=np.float64)) / scale
 
@@ -73,19 +74,3 @@ class DiscreteLaplace(Noise):
     def reach(self, drop: float) -> tuple[float, ...]:
         """s * drop."""
         return tuple(scale * drop for scale in self.scales)
-
-
-def _propose(scale: Whole, entropy: Entropy) -> Proposal:
-    """Canonne, Kamath and Steinke 2020, arXiv 2004.00010, Algorithm 2, for a whole scale s.
-
-    Proof: j is uniform on 0, ..., s - 1 and kept with probability exp(-j / s); v is geometric with ratio exp(-1). So
-    v s + j = k has probability proportional to exp(-j / s - v) = exp(-k / s), each k >= 0 comes from one pair (v, j),
-    and a fair sign with the negative zero dropped gives every integer k weight exp(-|k| / s).
-    """
-    rest = uniform_below(scale, entropy)
-    kept = np.flatnonzero(exp_minus_ratio(rest, scale, entropy))
-    rest = rest[kept]
-    steps = heads_in_a_row(lambda index: exp_minus_one(index.size, entropy), kept.size)
-    negative = fair(kept.size, entropy)
-    chosen = np.flatnonzero(~(negative & (steps == 0) & (rest == 0)))
-    return Proposal(kept[chosen], steps[chosen], rest[chosen], negative[chosen])

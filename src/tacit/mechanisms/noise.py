@@ -43,7 +43,7 @@ class Noise(ABC):
 
     @abstractmethod
     def sample(self, size: int, entropy: Entropy) -> Any:
-        """Return a ``(size, entries)`` integer array of independent noise vectors, exactly from the law of `log_pmf`."""
+        """Return a ``(size, entries)`` integer array of independent draws, exactly from the law of `log_pmf`."""
 
     @abstractmethod
     def log_pmf(self, values: Any) -> Any:

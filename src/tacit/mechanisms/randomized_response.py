@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from tacit.errors import expected
-from tacit.mechanisms.coins import exp_minus_ratio, uniform_below, whole_numbers
 from tacit.mechanisms.entropy import Entropy
 from tacit.privacy.events import PureEvent
 
@@ -38,35 +35,42 @@ class RandomizedResponse:
         return PureEvent(self.epsilon)
 
     def draw(self, codes: Any, entropy: Entropy) -> Any:
-        """Reports for ``codes`` (integers from 0 to ``levels`` - 1), of the same shape, exactly from `log_pmf`.
+        """Reports (int64) for ``codes`` (integers from 0 to ``levels`` - 1), of the same shape, exactly from `log_pmf`.
 
         Propose a category uniformly; accept it if it is the truth, else with probability exp(-epsilon); else propose
         again. Given acceptance the truth has weight 1 and every other category exp(-epsilon), which is the law above
         divided by e^epsilon.
         """
+        import numpy as np
+
+        from tacit.mechanisms.coins import exp_minus_ratio, uniform_below, whole_numbers
+
         truth = np.asarray(codes)
         if truth.dtype.kind not in "iu" or (truth.size and not 0 <= int(truth.min()) <= int(truth.max()) < self.levels):
             # The codes came from rows, so they are not shown.
             raise expected("codes", "...", f"to be an array of integers from 0 to {self.levels - 1}")
-        flat = truth.ravel()
+        flat = truth.ravel().astype(np.int64)
         reports = np.empty_like(flat)
-        numerator, denominator = whole_numbers([self.epsilon.numerator, self.epsilon.denominator])
+        exponent = whole_numbers([self.epsilon.numerator, self.epsilon.denominator])
         bound = whole_numbers([self.levels])
         missing = np.arange(flat.size)
         while missing.size:
-            proposed = uniform_below(bound.repeat(missing.size), entropy).astype(flat.dtype)
+            proposed = uniform_below(bound.repeat(missing.size), entropy).astype(np.int64)
             accepted = proposed == flat[missing]
             others = np.flatnonzero(~accepted)
-            accepted[others] = exp_minus_ratio(
-                np.full(others.size, numerator), np.full(others.size, denominator), entropy
-            )
+            numerators, denominators = np.repeat(exponent[:, None], others.size, axis=1)
+            accepted[others] = exp_minus_ratio(numerators, denominators, entropy)
             reports[missing[accepted]] = proposed[accepted]
             missing = missing[~accepted]
         return reports.reshape(truth.shape)
 
     def log_pmf(self, reported: Any, truth: Any) -> Any:
-        """The log probability of each report given the truth, elementwise: -log(1 + (levels - 1) exp(-epsilon)) for the
-        truth, epsilon less for any other category."""
+        """The log probability of each report, elementwise.
+
+        It is -log(1 + (levels - 1) exp(-epsilon)) for the truth and less by epsilon for any other category.
+        """
+        import numpy as np
+
         normaliser = math.log1p((self.levels - 1) * math.exp(-self.epsilon))
         return np.where(np.equal(reported, truth), 0.0, -float(self.epsilon)) - normaliser
 

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from tacit.mechanisms.calibration import base_scale, calibrate_gaussian
 from tacit.mechanisms.entropy import Entropy
-from tacit.mechanisms.gaussian_draws import propose_gaussian
 from tacit.mechanisms.gaussian_limit import normal_log_density, normal_reach
 from tacit.mechanisms.noise import Noise
-from tacit.mechanisms.proposals import fill
 from tacit.privacy.events import GaussianEvent
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
@@ -45,6 +41,9 @@ class RoundedGaussian(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
+        from tacit.mechanisms.gaussian_draws import propose_gaussian
+        from tacit.mechanisms.proposals import fill
+
         return fill(self.scales, size, lambda scale: propose_gaussian(scale, True, entropy))
 
     def log_pmf(self, values: Any) -> Any:
@@ -55,6 +54,7 @@ class RoundedGaussian(Noise):
         If c > 1 it is Q(a) - Q(b) for a = (|k| - 1/2) / s, b = (|k| + 1/2) / s and the normal tail
         Q(x) = exp(-x^2 / 2) erfcx(x / sqrt 2) / 2, where Q(b) is smaller than Q(a) by a factor of more than e.
         """
+        import numpy as np
         from scipy.special import erfcx
 
         scale = np.asarray(self.scales, dtype=np.float64)

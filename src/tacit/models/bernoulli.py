@@ -104,9 +104,7 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
             return log_prior + noise.standard_log_density((released[0] - count) / scale, jnp)
 
         for_count, for_theta = jax.random.split(key)
-        count = draw_latent(
-            for_count, log_weight, centre=released[0], reach=reach, highest=n, draws=settings.draws
-        )
+        count = draw_latent(for_count, log_weight, centre=released[0], reach=reach, highest=n, draws=settings.draws)
         theta = jax.random.beta(for_theta, prior.a + count, prior.b + n - count)
         return {"theta": theta, "count": count}, {}
 

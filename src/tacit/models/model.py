@@ -124,4 +124,3 @@ class Model(ABC):
         except TypeError:
             missing = [f.name for f in fields(cls) if f.name not in table]
             raise InputError(f"Expected [model] to say {', '.join(missing)} for family {cls.family!r}.") from None
-

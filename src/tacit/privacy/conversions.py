@@ -68,7 +68,8 @@ def renyi_point_to_delta(order: float, tau: Real, epsilon: Real) -> float:
     Proof: D_a grows with a (van Erven and Harremoes 2014, Theorem 3), so D_a <= tau for every a <= order too.
     """
     _check(order=order, tau=tau, epsilon=epsilon)
-    return _least(lambda a: renyi_to_delta(a, tau, epsilon), largest=order)
+    smaller = _least(lambda a: renyi_to_delta(a, tau, epsilon), largest=order)
+    return min(smaller, renyi_to_delta(order, tau, epsilon))
 
 
 def pure_to_delta(epsilon: Real, target: Real) -> float:
@@ -104,8 +105,7 @@ def pure_to_zcdp(epsilon: float) -> float:
     Proof: put w = epsilon / 2, b = 2a - 1 and g(v) = ln cosh(w sqrt(v)). `pure_to_renyi` is [g(b^2) - g(1)] / (a - 1).
     g'(v) = (w^2 / 2) tanh(z) / z at z = w sqrt(v), and tanh(z) / z falls, so g is concave and g(b^2) - g(1) <=
     (b^2 - 1) g'(1) = 4 a (a - 1) (w / 2) tanh(w) = a (a - 1) epsilon tanh(epsilon / 2). Hence D_a <= a rho. It is tight
-    because D_a tends to epsilon tanh(epsilon / 2) as a tends to 1. Steinke 2024 ("Tight RDP & zCDP bounds from pure
-    DP") has the same value.
+    because D_a tends to epsilon tanh(epsilon / 2) as a tends to 1.
     """
     _check(epsilon=epsilon)
     return float(epsilon) * math.tanh(float(epsilon) / 2)
@@ -260,7 +260,7 @@ def _least(bound: Callable[[float], float], largest: float = math.inf) -> float:
     low = min(-20.0, top - 10)
 
     def at(t: float) -> float:
-        return bound(min(largest, 1 + math.exp(t)))
+        return bound(min(largest, 1 + max(math.exp(t), 2**-52)))
 
     steps = 100
     grid = [top - (top - low) * i / steps for i in range(steps + 1)]

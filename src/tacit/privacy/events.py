@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from tacit.errors import expected
 from tacit.privacy import bounded_range, gaussian
 from tacit.privacy.conversions import (
+    Real,
     approximate_sampler_delta,
     discrete_laplace_renyi,
     pure_to_delta,
@@ -34,7 +35,6 @@ from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, Ren
 
 MARGIN = 1e-12
 
-Number = int | float | Fraction
 Price = Fraction | float  # a Fraction is exact; a float may be off by MARGIN, relatively; math.inf: nothing is proved
 
 
@@ -122,7 +122,7 @@ class LaplaceEvent(Event):
     pure: Fraction
     grain: int
 
-    def __init__(self, epsilon: Number, grain: int) -> None:
+    def __init__(self, epsilon: Real, grain: int) -> None:
         object.__setattr__(self, "pure", _rational("epsilon", epsilon))
         object.__setattr__(self, "grain", _whole("grain", grain))
 
@@ -168,7 +168,7 @@ class GaussianEvent(Event):
     mu_squared: Fraction
     slack: Fraction
 
-    def __init__(self, mu_squared: Number, slack: Number) -> None:
+    def __init__(self, mu_squared: Real, slack: Real) -> None:
         object.__setattr__(self, "mu_squared", _rational("mu_squared", mu_squared))
         object.__setattr__(self, "slack", _rational("slack", slack, zero=True))
         if self.slack >= 1:
@@ -210,7 +210,7 @@ class PureEvent(Event):
     kind: ClassVar[str] = "pure"
     pure: Fraction
 
-    def __init__(self, epsilon: Number) -> None:
+    def __init__(self, epsilon: Real) -> None:
         object.__setattr__(self, "pure", _rational("epsilon", epsilon))
 
     def epsilon(self) -> Price:
@@ -245,7 +245,7 @@ class BoundedRangeEvent(Event):
     kind: ClassVar[str] = "bounded-range"
     pure: Fraction
 
-    def __init__(self, epsilon: Number) -> None:
+    def __init__(self, epsilon: Real) -> None:
         object.__setattr__(self, "pure", _rational("epsilon", epsilon))
 
     def epsilon(self) -> Price:
@@ -281,11 +281,11 @@ class RenyiEvent(Event):
     order: Fraction
     divergence: Fraction
 
-    def __init__(self, order: Number, epsilon: Number) -> None:
+    def __init__(self, order: Real, epsilon: Real) -> None:
         object.__setattr__(self, "order", _rational("order", order))
         object.__setattr__(self, "divergence", _rational("epsilon", epsilon))
-        if self.order <= 1:
-            raise expected("order", order, "to be above 1")
+        if float(self.order) <= 1:
+            raise expected("order", order, "to be above 1, in a float too")
 
     def epsilon(self) -> Price:
         """Infinite: one order says nothing about the largest log ratio."""
@@ -320,7 +320,7 @@ def event_from_plain(mapping: object) -> Event:
         raise expected("event", mapping, "to be a table with a kind")
     plain: dict[str, Any] = {str(key): _read(value) for key, value in mapping.items()}
     kind = plain.pop("kind", None)
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         close = get_close_matches(str(kind), _KINDS, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise expected("event kind", kind, f"to be one of {', '.join(_KINDS)}{hint}")

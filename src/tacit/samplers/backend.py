@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 
 @contextmanager
-def float64() -> Iterator[None]:
+def float64() -> Generator[None]:
     """Compute in float64 here, without changing what JAX does elsewhere in the process."""
     _use_cache()
     with jax.enable_x64(True):
@@ -23,7 +23,9 @@ def float64() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _use_cache() -> None:
-    if jax.config.jax_compilation_cache_dir is not None:  # the user's own setting, or JAX_COMPILATION_CACHE_DIR
+    if (
+        getattr(jax.config, "jax_compilation_cache_dir", None) is not None
+    ):  # the user's own setting, or JAX_COMPILATION_CACHE_DIR
         return
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = root / "tacit" / "jax"

@@ -4,7 +4,7 @@ State: whole numbers c_1..c_K with a fixed sum n. Target, up to a constant,
 
     prod_k Gamma(c_k + a_k) / Gamma(c_k + 1)  *  prod over observed k of noise_k(z_k - c_k)
 
-the Dirichlet-multinomial law of the counts (the probabilities integrated out) times the density of the noise. One update
+the Dirichlet-multinomial law of the counts (the probabilities integrated out) times the density of the noise. An update
 moves a number t from one count to another and draws t from its exact conditional law on a window of candidates
 {s (i - u) : i = 0..W-1}, with a stride s and an offset u drawn uniformly from 0..W-1 beforehand.
 
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 
 from tacit.samplers.gamma_ratio import log_gamma_ratio
 
-WINDOW = 96
+WINDOW = 64
 _GROWTH = 8
 
 
@@ -47,12 +47,11 @@ def sweep(
     levels = counts.shape[0]
     steps = jnp.asarray(step_sizes, jnp.float64)
 
-    def update(carry: Any, first: Any) -> tuple[Any, None]:
-        counts, key = carry
-        key, for_partner, for_stride, for_offset, for_move = jax.random.split(key, 5)
-        second = (first + jax.random.randint(for_partner, (), 1, levels)) % levels
-        stride = steps[jax.random.randint(for_stride, (), 0, len(step_sizes))]
-        offset = jax.random.randint(for_offset, (), 0, WINDOW)
+    def update(counts: Any, visit: tuple[Any, Any]) -> tuple[Any, None]:
+        first, uniform = visit
+        second = (first + 1 + _pick(uniform[0], levels - 1)) % levels
+        stride = steps[_pick(uniform[1], len(step_sizes))]
+        offset = _pick(uniform[2], WINDOW)
         moved = stride * (jnp.arange(WINDOW) - offset)
         up, down = counts[first] + moved, counts[second] - moved
         possible = (up >= 0) & (down >= 0)
@@ -64,13 +63,19 @@ def sweep(
             + log_noise(second, down)
         )
         log_weights = jnp.where(possible, log_weights, -jnp.inf)
-        cumulative = jnp.cumsum(jnp.exp(log_weights - jnp.max(log_weights)))
-        chosen = jnp.searchsorted(cumulative, jax.random.uniform(for_move, (), jnp.float64) * cumulative[-1], "right")
-        counts = counts.at[first].set(up[chosen]).at[second].set(down[chosen])
-        return (counts, key), None
+        cumulative = jnp.tri(WINDOW) @ jnp.exp(log_weights - jnp.max(log_weights))  # faster than cumsum on a CPU
+        chosen = jnp.sum(cumulative <= uniform[3] * cumulative[-1])
+        chosen = jnp.where(possible[chosen], chosen, offset)  # rounding of the last sums must not leave the range
+        return counts.at[first].set(up[chosen]).at[second].set(down[chosen]), None
 
-    (counts, _), _ = jax.lax.scan(update, (counts, key), jnp.arange(levels))
+    uniforms = jax.random.uniform(key, (levels, 4), jnp.float64)
+    counts, _ = jax.lax.scan(update, counts, (jnp.arange(levels), uniforms))
     return counts
+
+
+def _pick(uniform: Any, count: int) -> Any:
+    """One of 0..count-1, all equally likely."""
+    return jnp.floor(uniform * count).astype(jnp.int32)
 
 
 def nearest_counts(values: Any, n: int) -> Any:

@@ -7,30 +7,30 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tacit.errors import expected
 from tacit.sources.arrow_rows import ArrowRows, Part
+from tacit.sources.base import label_of
 
 
 def open_parquet(path: Path, files: Sequence[Path]) -> ArrowRows:
     """The rows of ``files``, in that order; each is read by its own schema. Only the footers are read here."""
     parts = tuple(_parquet_part(file) for file in files)
-    return ArrowRows(str(path), tuple(parts[0].schema.names), parts)
+    return ArrowRows(label_of(path), tuple(parts[0].schema.names), parts)
 
 
 def open_ipc(path: Path) -> ArrowRows:
     """The rows of one Arrow IPC file, which is also what Feather (version 2) writes."""
-    label = str(path)
+    label = label_of(path)
     try:
-        with pa.memory_map(label) as file, pa.ipc.open_file(file) as reader:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             schema = reader.schema
     except Exception:
         raise expected("data", label, "to be an Arrow IPC file") from None
 
     def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         options = pa.ipc.IpcReadOptions(included_fields=[schema.names.index(name) for name in columns])
-        with pa.memory_map(label) as file, pa.ipc.open_file(file, options=options) as reader:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file, options=options) as reader:
             for i in range(reader.num_record_batches):
                 yield reader.get_batch(i)
 
@@ -38,20 +38,22 @@ def open_ipc(path: Path) -> ArrowRows:
 
 
 def _parquet_part(path: Path) -> Part:
-    label = str(path)
+    label = label_of(path)
     try:
-        with pa.OSFile(label) as file, _reader(file) as reader:
+        with pa.OSFile(str(path)) as file, _reader(file) as reader:
             schema = reader.schema_arrow
     except Exception:
         raise expected("data", label, "to be a Parquet file") from None
 
     def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        with pa.OSFile(label) as file, _reader(file) as reader:
+        with pa.OSFile(str(path)) as file, _reader(file) as reader:
             yield from reader.iter_batches(batch_size=batch_rows, columns=list(columns))
 
     return Part(label, schema, read)
 
 
-def _reader(file: Any) -> pq.ParquetFile:
+def _reader(file: Any) -> Any:
+    from pyarrow import parquet  # slow to import, and many tables come another way
+
     # Without this a whole row group is held in memory, however small the batches are.
-    return pq.ParquetFile(file, pre_buffer=False)
+    return parquet.ParquetFile(file, pre_buffer=False)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from tacit.errors import expected
 from tacit.sources.arrow_rows import ArrowRows, one_part
@@ -37,11 +36,12 @@ def open_stream(data: Any) -> ArrowRows:
     return one_part(label, schema, read)
 
 
-def open_dataset(dataset: ds.Dataset, columns: Sequence[str]) -> ArrowRows:
+def open_dataset(dataset: Any, columns: Sequence[str]) -> ArrowRows:
     """The rows of a dataset whose files have types of their own.
 
     Text formats are refused, because Arrow guesses their types from values; so are files that differ in the type of a
-    needed column, because Arrow would cast one to the other and fail on some values.
+    needed column, because Arrow would cast one to the other and fail on some values; so is a filter, because the number
+    of rows is public and would depend on them.
     """
     _check_formats(dataset, columns)
 
@@ -51,7 +51,11 @@ def open_dataset(dataset: ds.Dataset, columns: Sequence[str]) -> ArrowRows:
     return one_part("the dataset", dataset.schema, read)
 
 
-def _check_formats(dataset: ds.Dataset, columns: Sequence[str]) -> None:
+def _check_formats(dataset: Any, columns: Sequence[str]) -> None:
+    import pyarrow.dataset as ds  # it imports pandas where that is installed
+
+    if "filter" in getattr(dataset, "_scan_options", {}):
+        raise expected("data", "the dataset", "to be whole, without a filter")
     if isinstance(dataset, ds.UnionDataset):
         for child in dataset.children:
             _check_formats(child, columns)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
+from pathlib import Path
 
 import numpy as np
 
@@ -61,6 +62,12 @@ class Source(ABC):
         """
 
 
+def label_of(path: Path) -> str:
+    """The path as messages show it: the end of a long one, where the file's name is."""
+    shown = str(path)
+    return shown if len(shown) <= 78 else "..." + shown[-75:]
+
+
 def locate(label: str, names: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
     """Where each of ``columns`` stands in ``names``; refuse what is absent or there twice."""
     if not columns:
@@ -82,6 +89,12 @@ def check_batch_rows(batch_rows: object) -> None:
         raise expected("batch_rows", batch_rows, "to be a whole number, 1 or more")
 
 
+def is_a(data: object, module: str, name: str) -> bool:
+    """Whether ``data`` is of class ``name`` in ``module``, which is not imported for it: who has one, imported it."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(data, getattr(loaded, name))
+
+
 @contextmanager
 def unbroken(label: str) -> Generator[None]:
     """Turn whatever breaks while rows are read into one sentence about the source; the cause may quote a row."""
@@ -92,7 +105,11 @@ def unbroken(label: str) -> Generator[None]:
 
 
 def _hint(column: str, names: Sequence[str]) -> str:
-    # Only the one name that is close is shown: without a header line, the "names" would be somebody's row.
-    lowered = {name.lower(): name for name in names}
-    close = get_close_matches(column.lower(), list(lowered), n=1)
-    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""
+    # Only a name that is the same but for case and separators is shown: without a header line, the "names" would be
+    # somebody's row, and a message must not tell more about it than the question already said.
+    close = [name for name in names if _plain(name) == _plain(column)]
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())

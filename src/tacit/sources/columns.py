@@ -8,6 +8,7 @@ go on because of a value, the cells are read one by one and come out the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
 
@@ -43,20 +44,20 @@ def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
     if isinstance(kind, pa.BaseExtensionType):
         return parse_arrow(array.storage, column)
     if types.is_dictionary(kind):
-        indices = array.indices.cast(pa.int64())
-        return _look_up(parse_arrow(array.dictionary, column), indices, column)
+        indices, values = array.indices.cast(pa.int64()), array.dictionary
+        if _is_text(values.type) and len(values) > len(array):  # most of a long dictionary is about other batches
+            return parse_text(_bytes(values).take(indices), column)
+        return _look_up(parse_arrow(values, column), indices, column)
     if types.is_run_end_encoded(kind):
         return parse_arrow(_kernels.run_end_decode(array), column)
     if types.is_null(kind):
         return _look_up(np.empty(0), pa.nulls(len(array), pa.int64()), column)
     if _is_text(kind):
         return parse_text(_bytes(array), column)
-    if types.is_decimal(kind):
-        return parse_objects(array.to_pylist(), column)
     if types.is_temporal(kind):
         return _parse_ticks(_ticks(array), _arrow_unit(kind), _nulls(array), column)
     if isinstance(column, Category):
-        if types.is_floating(kind):
+        if types.is_floating(kind) or types.is_decimal(kind):
             array = pa.array(_floats(array), pa.float64())
         return _parse_uniques(array.dictionary_encode(), column)
     return finish(_floats(array), column)
@@ -108,11 +109,12 @@ def parse_numpy(values: np.ndarray, column: Column) -> np.ndarray:
 
 def parse_objects(cells: Sequence[object], column: Column) -> np.ndarray:
     """Parse Python objects of any types, mixed as they come. No type is inferred from them."""
-    try:
-        text = pa.array(cells, pa.large_string(), from_pandas=True)
-    except Exception:  # some cell is not text, or no UTF-8 can write it
-        return parse_objects_slowly(cells, column)
-    return parse_text(_bytes(text), column)
+    # Arrow would take some more types for text, each by a rule of its own.
+    if set(map(type, cells)) <= {str, float, type(None)}:
+        with suppress(Exception):  # some cell is a number, or no UTF-8 can write it
+            text = pa.array(cells, pa.large_string(), from_pandas=True)  # takes text, None and NaN
+            return parse_text(_bytes(text), column)
+    return parse_objects_slowly(cells, column)
 
 
 def parse_objects_slowly(cells: Sequence[object], column: Column) -> np.ndarray:
@@ -167,7 +169,9 @@ def _nulls(array: pa.Array) -> np.ndarray:
 
 
 def _floats(array: pa.Array) -> np.ndarray:
-    """Integers, floats or booleans as float64, each the nearest; NaN where null."""
+    """Integers, floats, decimals or booleans as float64, each the nearest; NaN where null."""
+    if types.is_decimal(array.type):  # by way of text, because Arrow's own cast does not always find the nearest
+        return numbers_of_text(_bytes(array.cast(pa.large_string())))
     nulls = _nulls(array)
     if types.is_boolean(array.type):
         array = array.cast(pa.uint8())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tacit.errors import expected
 from tacit.schema import Schema
-from tacit.sources.base import Batch, Source, check_batch_rows, locate
+from tacit.sources.base import Batch, Source, check_batch_rows, label_of, locate
 from tacit.sources.columns import parse_text
 from tacit.sources.lines import split_block, split_line
 
@@ -64,7 +64,7 @@ class CsvFile(Source):
 
 def open_csv(path: Path, delimiter: bytes) -> CsvFile:
     """Read the header of the file at ``path``, and nothing after it."""
-    label = str(path)
+    label = label_of(path)
     try:
         with path.open("rb") as file:
             line = file.readline(_HEADER_BYTES)
@@ -80,7 +80,7 @@ def open_csv(path: Path, delimiter: bytes) -> CsvFile:
         # With the line ends of old Macs the whole file would pass for its header, and its rows for names.
         raise expected("data", label, "to end its lines with a newline, or a carriage return and a newline")
     try:
-        names = tuple(cell.strip().decode() for cell in split_line(line, delimiter))
+        names = tuple(cell.decode().strip() for cell in split_line(line, delimiter))
     except UnicodeDecodeError:
         names = None
     if names is None:  # raised out here: the decoder's error would carry the bytes along

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tacit.errors import expected
 from tacit.schema import Column, Schema
-from tacit.sources.base import Batch, Source, check_batch_rows, locate, unbroken
+from tacit.sources.base import Batch, Source, check_batch_rows, is_a, locate, unbroken
 from tacit.sources.columns import check_type, parse_arrow, parse_numpy, parse_objects
 
 
@@ -28,6 +28,18 @@ class Held:
     rows: int
     kind: np.dtype | pa.DataType | None
     load: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A pandas categorical: each cell is a position in ``categories``, or -1 where it is missing.
+
+    It stays that way until it is parsed. Written out as objects, its categories may change their type (1 to 1.0) when
+    some other row is missing, and a row must not depend on another.
+    """
+
+    codes: np.ndarray
+    categories: list[object]
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Frame(Source):
             rows = held[columns[0]].rows
             for start in range(0, rows, batch_rows):
                 stop = min(start + batch_rows, rows)
-                parsed = {name: _parse(values[start:stop], schema[name]) for name, values in cells.items()}
+                parsed = {name: _parse(values, start, stop, schema[name]) for name, values in cells.items()}
                 yield Batch(stop - start, parsed)
 
     def _held(self, schema: Schema, columns: Sequence[str]) -> dict[str, Held]:
@@ -75,16 +87,10 @@ def open_pandas(frame: Any) -> Frame:
     return Frame("the data frame", names, lambda position: frame.iloc[:, position])
 
 
-def is_pandas(data: object, name: str) -> bool:
-    """Whether ``data`` is a pandas object of class ``name``; pandas is not imported here: who has one, imported it."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(data, getattr(pandas, name))
-
-
 def _hold(label: str, name: str, values: Any) -> Held:
     held = None
     with suppress(Exception):  # an object that fails to say its length or type is no column
-        held = _held_pandas(values) if is_pandas(values, "Series") else _held_plain(values)
+        held = _held_pandas(values) if is_a(values, "pandas", "Series") else _held_plain(values)
     if held is None:
         raise expected("column", name, f"to be a one-dimensional sequence or array in {label}")
     return held
@@ -125,6 +131,8 @@ def _held_pandas(series: Any) -> Held:
         except Exception:  # text that no UTF-8 can write, for one
             return objects()
 
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return Held(len(series), None, lambda: Coded(np.asarray(series.cat.codes), list(series.cat.categories)))
     if isinstance(dtype, pandas.ArrowDtype):
         return Held(len(series), dtype.pyarrow_dtype, typed)
     if isinstance(dtype, pandas.DatetimeTZDtype):
@@ -134,7 +142,11 @@ def _held_pandas(series: Any) -> Held:
     return Held(len(series), None, objects)
 
 
-def _parse(cells: Any, column: Column) -> np.ndarray:
+def _parse(values: Any, start: int, stop: int, column: Column) -> np.ndarray:
+    if isinstance(values, Coded):
+        used, inverse = np.unique(values.codes[start:stop], return_inverse=True)
+        return parse_objects([None if code < 0 else values.categories[code] for code in used], column)[inverse]
+    cells = values[start:stop]
     if isinstance(cells, pa.ChunkedArray):
         return np.concatenate([parse_arrow(chunk, column) for chunk in cells.chunks])
     if isinstance(cells, pa.Array):

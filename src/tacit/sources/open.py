@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from tacit.errors import expected
-from tacit.schema import Category, Schema
+from tacit.schema import Schema
 from tacit.sources.arrow_files import open_ipc, open_parquet
 from tacit.sources.arrow_tables import open_dataset, open_stream, open_table
-from tacit.sources.base import Source
-from tacit.sources.cells import SPACES
+from tacit.sources.base import Source, is_a, label_of
 from tacit.sources.csv_file import open_csv
-from tacit.sources.frames import is_pandas, open_dict, open_pandas
+from tacit.sources.frames import open_dict, open_pandas
 
 
 def open_source(data: Any, columns: Sequence[str], schema: Schema) -> Source:
@@ -34,10 +32,6 @@ def open_source(data: Any, columns: Sequence[str], schema: Schema) -> Source:
     Names, types and encodings are checked here, from a header, footer or schema. No row is read, so that a refusal
     costs no privacy and says nothing about anyone.
     """
-    for name in columns:
-        column = schema[name]
-        if isinstance(column, Category) and any(isinstance(v, str) and v != v.strip(SPACES) for v in column.levels):
-            raise expected("levels", list(column.levels), "to have no spaces around them, as cells lose theirs")
     source = _open(data, columns)
     source.check(schema, columns)
     return source
@@ -48,9 +42,9 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
         return _open_path(Path(data))
     if isinstance(data, Mapping):
         return open_dict(data)
-    if is_pandas(data, "DataFrame"):
+    if is_a(data, "pandas", "DataFrame"):
         return open_pandas(data)
-    if isinstance(data, ds.Dataset):
+    if is_a(data, "pyarrow.dataset", "Dataset"):
         return open_dataset(data, columns)
     if isinstance(data, pa.Table):
         return open_table(data)
@@ -62,25 +56,23 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
 
 
 def _open_path(path: Path) -> Source:
-    label = str(path)
+    label = label_of(path)
+    folder: list[Path] | None = None
     try:
         if path.is_dir():
-            files = sorted(
-                entry
-                for entry in path.iterdir()
-                if entry.suffix.lower() == ".parquet" and entry.name[0] not in "._" and entry.is_file()
-            )
-            if not files:
-                raise expected("data", label, "to be a file, or a folder with .parquet files right inside it")
-            return open_parquet(path, files)
-        with path.open("rb"):
-            pass
+            folder = sorted(entry for entry in path.iterdir() if _is_part(entry))
+        else:
+            path.open("rb").close()
     except FileNotFoundError:
         raise expected("data", label, "to exist") from None
     except PermissionError:
         raise expected("data", label, "to be readable with your permissions") from None
     except (OSError, ValueError):  # ValueError: a null byte in the path
         raise expected("data", label, "to be a file that can be read") from None
+    if folder is not None:
+        if not folder:
+            raise expected("data", label, "to be a file, or a folder with .parquet files right inside it")
+        return open_parquet(path, folder)
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
         return open_csv(path, b"," if suffix == ".csv" else b"\t")
@@ -89,6 +81,10 @@ def _open_path(path: Path) -> Source:
     if suffix in {".arrow", ".feather"}:
         return open_ipc(path)
     raise expected("data", label, "to end in .csv, .tsv, .parquet, .arrow or .feather")
+
+
+def _is_part(entry: Path) -> bool:
+    return entry.suffix.lower() == ".parquet" and entry.name[0] not in "._" and entry.is_file()
 
 
 def _table_of(data: Any) -> pa.Table:

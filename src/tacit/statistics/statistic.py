@@ -1,4 +1,4 @@
-"""The interface of a bounded lattice statistic: an integer vector that each row adds to, and how far a row can move it."""
+"""The interface of a bounded lattice statistic: integers that rows add to, and how far a row can move them."""
 
 from __future__ import annotations
 

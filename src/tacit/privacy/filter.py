@@ -1,0 +1,199 @@
+"""Admission of releases against a total, when each may be chosen after seeing the ones before it.
+
+A filter looks at events alone, never at data or outputs, and says whether one more fits. If only events that fit are
+carried out, the whole sequence keeps the total's promise, however the analyst picked them (the fully adaptive setting
+of Rogers, Roth, Ullman, Vadhan 2016).
+
+Proof: fix two neighbouring data sets (replace-one, n public). Given the past, output i has the laws P_i and Q_i on
+them, and event i, chosen from the past, bounds every divergence between them. L is the sum of ln(P_i / Q_i) under P.
+
+PureDP      |ln(P_i / Q_i)| <= epsilon_i surely, so |L| <= sum epsilon_i <= epsilon surely.
+RenyiDP     M = exp((a - 1) (L - sum_i tau_i)), tau_i the price at the total's order a, is a supermartingale that
+            starts at 1: tau_i is known before output i, and E[(P_i / Q_i)^(a-1) | past] = e^((a-1) D_a) <=
+            e^((a-1) tau_i). As sum tau_i <= epsilon surely, E[e^((a-1) L)] <= e^((a-1) epsilon) E[M] <=
+            e^((a-1) epsilon) (also Feldman and Zrnic 2021).
+ZCDP        the same at every order a > 1, with tau_i = a rho_i and sum tau_i <= a rho. The rule, sum rho_i <= rho, is
+            one rule for all orders, so they all hold at once.
+GDP         sum mu_i^2 <= mu^2: the transcript is a randomisation of a Brownian path up to time mu^2. The argument
+            stands in `approximate_filter` (also Smith and Thakurta 2022).
+ApproxDP    see `approximate_filter`. Epsilons of approximate DP are never added.
+
+Sums are exact: rationals as they are, floats rounded up by more than they can be wrong (`sums`). A single event needs
+no composition, so a first event is admitted as well if it satisfies the total by its own proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.errors import expected
+from tacit.privacy import gaussian
+from tacit.privacy.approximate_filter import ideal_gaussian, limits
+from tacit.privacy.events import Event, GaussianEvent, Price, PureEvent, RenyiEvent, rounded_up
+from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+from tacit.privacy.sums import as_declared, float_below, sum_of, written_down, written_up
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Says which events still fit ``total``."""
+
+    total: Guarantee
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.total, PureDP | ApproxDP | ZCDP | GDP | RenyiDP):
+            raise expected("total", self.total, "to be one of the definitions in tacit.privacy.guarantees")
+
+    def within(self, events: Sequence[Event]) -> bool:
+        """Whether these events, in this order, keep the total. If they do, so does every beginning of the list."""
+        if not events:
+            return True
+        alone = len(events) == 1 and events[0].satisfies(self.total)
+        if isinstance(self.total, ApproxDP):
+            return alone or limits(self.total, events[0]).less(events[:-1]).hold(events[-1])
+        return alone or sum_of(self.price(event) for event in events) <= self._limit()
+
+    def admits(self, spent: Sequence[Event], new: Event) -> bool:
+        """Whether ``new`` fits after ``spent``."""
+        return self.within([*spent, new])
+
+    def left(self, spent: Sequence[Event]) -> Guarantee | None:
+        """What remains, in the total's own definition and rounded down; None if nothing does.
+
+        For a sum it is the total less what was spent. For (epsilon, delta), where there is no such difference, it is
+        the largest epsilon at the total's delta that one more release with Gaussian or pure noise may have.
+        """
+        if not spent:
+            return self.total
+        match self.total:
+            case ApproxDP(delta=delta):
+                epsilon = max(self._gaussian_epsilon(spent, delta), self._pure_epsilon(spent))
+                return ApproxDP(epsilon, delta) if epsilon > 0 else None
+            case PureDP():
+                rest = float_below(self._rest(spent))
+                return PureDP(rest) if rest > 0 else None
+            case ZCDP():
+                rest = float_below(self._rest(spent))
+                return ZCDP(rest) if rest > 0 else None
+            case RenyiDP(order=order):
+                rest = float_below(self._rest(spent))
+                return RenyiDP(order, rest) if rest > 0 else None
+            case _:
+                rest = self._rest(spent)
+                mu = math.sqrt(rest) * (1 - 2**-50) if rest > 0 else 0.0
+                return GDP(mu) if mu > 0 else None
+
+    def largest_fit(self, spent: Sequence[Event]) -> str:
+        """What would still be admitted, in words and rounded down: a plan that asks for this is not refused."""
+        match self.total:
+            case ApproxDP(delta=delta):
+                fits = [
+                    f"{noise} noise up to epsilon = {written_down(epsilon)}{at}"
+                    for noise, epsilon, at in (
+                        ("Gaussian", self._gaussian_epsilon(spent, delta), f" at delta = {delta:g}"),
+                        ("Laplace", self._pure_epsilon(spent), ""),
+                    )
+                    if epsilon > 0
+                ]
+                return f"a plan with {' or with '.join(fits)} would fit" if fits else "no release would fit"
+            case RenyiDP(order=order):
+                at = f" at order = {order:g}"
+            case _:
+                at = ""
+        rest = self._rest(spent)
+        if rest <= 0:
+            return "no release would fit"
+        return f"a plan with {self._symbol} = {written_down(self._shown(rest))}{at} or less would fit"
+
+    def why_not(self, spent: Sequence[Event], new: Event) -> str:
+        """Why ``new`` is refused after ``spent``, what is left and what would fit, as the middle of a sentence."""
+        total = self.total.symbols
+        if isinstance(self.total, ApproxDP):
+            return f"it costs more than is left of {total}; {self.largest_fit(spent)}"
+        price, rest = self.price(new), self._rest(spent)
+        if price == math.inf:
+            return f"nothing is proved about its {self._symbol}, and the total is {total}; {self.largest_fit(spent)}"
+        cost = f"it costs {self._symbol} = {written_up(self._shown(price))}"
+        left = f"{self._symbol} = {written_down(self._shown(rest))}" if rest > 0 else "nothing"
+        return f"{cost}, and {left} is left of {total}; {self.largest_fit(spent)}"
+
+    def price(self, event: Event) -> Price:
+        """What ``event`` adds to the sum that the total limits: epsilon, rho, mu^2, or the Renyi price at its order."""
+        match self.total:
+            case PureDP():
+                return event.epsilon()
+            case ZCDP():
+                return event.rho()
+            case GDP():
+                mu_squared, slack = ideal_gaussian(event)
+                return mu_squared if slack == 0 else math.inf
+            case RenyiDP(order=order):
+                return _renyi_price(event, Fraction(order))
+            case _:
+                raise expected("total", self.total, "to be a total that limits a sum")
+
+    def _limit(self) -> Fraction:
+        match self.total:
+            case PureDP(epsilon=limit) | ZCDP(rho=limit) | RenyiDP(epsilon=limit):
+                return as_declared(limit)
+            case GDP(mu=mu):
+                return as_declared(mu) ** 2
+            case _:
+                raise expected("total", self.total, "to be a total that limits a sum")
+
+    def _rest(self, spent: Sequence[Event]) -> Price:
+        return self._limit() - sum_of(self.price(event) for event in spent)
+
+    @property
+    def _symbol(self) -> str:
+        return "rho" if isinstance(self.total, ZCDP) else "mu" if isinstance(self.total, GDP) else "epsilon"
+
+    def _shown(self, price: Price) -> Price:
+        """The sum's number as the total spells it: mu where the sum is of mu^2."""
+        return math.sqrt(price) if isinstance(self.total, GDP) else price
+
+    def _gaussian_epsilon(self, spent: Sequence[Event], delta: float) -> float:
+        """The largest epsilon at ``delta`` of a release with Gaussian noise that fits; 0 if none does."""
+        fits = self._fits(spent)
+        return _largest(lambda epsilon: fits(GaussianEvent(Fraction(gaussian.mu_for(epsilon, delta)) ** 2, 0)))
+
+    def _pure_epsilon(self, spent: Sequence[Event]) -> float:
+        """The largest epsilon of a pure release that fits; 0 if none does."""
+        fits = self._fits(spent)
+        return _largest(lambda epsilon: fits(PureEvent(epsilon)))
+
+    def _fits(self, spent: Sequence[Event]) -> Callable[[Event], bool]:
+        """`admits` after ``spent``, with the sums over ``spent`` taken once."""
+        if isinstance(self.total, ApproxDP) and spent:
+            return limits(self.total, spent[0]).less(spent).hold
+        return lambda event: self.admits(spent, event)
+
+
+def _renyi_price(event: Event, order: Fraction) -> Price:
+    """The least proved bound on D_order, exact where one is.
+
+    Proof: D_order is at most the largest log ratio, and at most order * rho, besides the event's own bound.
+    """
+    if isinstance(event, RenyiEvent):
+        return event.divergence if order <= event.order else math.inf
+    rho = event.rho()
+    bounds: list[Price] = [event.epsilon(), event.renyi(float(order))]
+    if isinstance(rho, Fraction):
+        bounds.append(order * rho)
+    return min(bounds, key=rounded_up)
+
+
+def _largest(fits: Callable[[float], bool]) -> float:
+    """The largest number that fits, up to one part in 10^9 and rounded down; 0 if none above 10^-9 does."""
+    low, high = 0.0, 1.0
+    while fits(high):
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+        if high < 1e-9:
+            return 0.0
+    return low
