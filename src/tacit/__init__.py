@@ -12,6 +12,7 @@ from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
 from tacit.plan import AddNoise as AddNoise
+from tacit.plan import Person as Person
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.privacy.guarantees import GDP as GDP
@@ -42,6 +43,7 @@ __all__ = [
     "DirichletPrior",
     "InputError",
     "Number",
+    "Person",
     "Plan",
     "Posterior",
     "PureDP",

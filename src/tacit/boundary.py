@@ -7,7 +7,7 @@ first row is read, and from there on nothing that a row holds can raise, print o
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,10 @@ from tacit.errors import InputError
 from tacit.mechanisms.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
+from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.sources.base import Source
+    from tacit.sources.base import Batch, Source
 
 Progress = Callable[[int], None]
 
@@ -39,7 +40,7 @@ def privatize(
     from tacit.sources.open import open_source
 
     plan = as_plan(plan)
-    source = open_source(data, plan.statistic().columns, plan.schema)
+    source = open_source(data, *needed(plan))
     name = dataset if dataset is not None else _name_of(data)
     n, sums = exact_sums(source, plan, progress)
     noise = plan.noise().sample(1, OSEntropy())[0]
@@ -52,19 +53,45 @@ def privatize(
     )
 
 
+def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
+    """The columns to read, and the schema to read them by: the statistic's, and who a row belongs to."""
+    columns, unit = plan.statistic().columns, plan.mechanism.unit
+    if unit is None:
+        return columns, plan.schema
+    return (*columns, unit.id), plan.schema.with_identifier(unit.id)
+
+
 def exact_sums(source: Source, plan: Plan, progress: Progress | None = None) -> tuple[int, list[int]]:
     """n and the exact integer statistic. Secret: only noise makes it fit to leave this module."""
-    statistic = plan.statistic()
+    from tacit.sources.people import by_person
+
+    statistic, unit = plan.statistic(), plan.mechanism.unit
+    columns, schema = needed(plan)
+    batches = _watched(source.batches(schema, columns, statistic.batch_rows), progress)
+    if unit is not None:
+        batches = by_person(
+            batches,
+            schema,
+            statistic.columns,
+            person=unit.id,
+            max_rows=unit.max_rows,
+            batch_rows=statistic.batch_rows,
+        )
     n, sums = 0, [0] * len(statistic.entries)
-    for batch in source.batches(plan.schema, statistic.columns, statistic.batch_rows):
+    for batch in batches:
         n += batch.rows
-        if batch.rows:
-            sums = [a + b for a, b in zip(sums, statistic.batch_sum(batch.columns), strict=True)]
-        if progress is not None:
-            progress(batch.rows)
+        sums = [a + b for a, b in zip(sums, statistic.batch_sum(batch.columns), strict=True)]
     if n == 0:
         raise InputError("Expected the data to have at least one row.")
     return n, sums
+
+
+def _watched(batches: Iterator[Batch], progress: Progress | None) -> Iterator[Batch]:
+    for batch in batches:
+        if progress is not None:
+            progress(batch.rows)
+        if batch.rows:
+            yield batch
 
 
 def _name_of(data: Any) -> str:

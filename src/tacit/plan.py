@@ -20,8 +20,27 @@ from tacit.models.model import Model
 from tacit.models.registry import FAMILIES
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
+from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Person:
+    """The unit of privacy when a person may have several rows: who they belong to, and how many of them count.
+
+    Everyone contributes exactly ``max_rows`` rows: of more, a fixed pseudo-random choice counts; of fewer, the rest
+    count as empty rows. n is then the number of people times ``max_rows``, and the noise is ``max_rows`` times larger.
+    """
+
+    id: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id:
+            raise expected("id", self.id, "to name the column that tells people apart")
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or not 1 <= self.max_rows <= 10**6:
+            raise expected("max_rows", self.max_rows, "to be a whole number from 1 to 1000000")
 
 
 @dataclass(frozen=True)
@@ -29,18 +48,27 @@ class AddNoise:
     """The mechanism that adds integer noise to the statistic.
 
     ``law`` names the noise; left out, the budget decides: discrete Laplace for pure epsilon, discrete Gaussian for zCDP
-    and Renyi, rounded Gaussian for Gaussian DP, and for (epsilon, delta) whichever adds less.
+    and Renyi, rounded Gaussian for Gaussian DP, and for (epsilon, delta) whichever adds less. ``unit`` says whose
+    privacy is protected: left out, every row is a person of its own.
     """
 
     law: str | None = None
+    unit: Person | None = None
 
     def __post_init__(self) -> None:
         if self.law is not None and self.law not in NOISES:
             raise expected("law", self.law, f"to be one of {', '.join(NOISES)}{did_you_mean(self.law, NOISES)}")
+        if self.unit is not None and not isinstance(self.unit, Person):
+            raise expected("unit", self.unit, "to be a Person, or nothing when every row is one")
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
-        return {"kind": "noise"} | ({} if self.law is None else {"law": self.law})
+        plain: dict[str, Any] = {"kind": "noise"}
+        if self.law is not None:
+            plain["law"] = self.law
+        if self.unit is not None:
+            plain |= {"unit": "person", "id": self.unit.id, "max_rows": self.unit.max_rows}
+        return plain
 
 
 @dataclass(frozen=True)
@@ -58,19 +86,26 @@ class Plan:
                 raise expected(name, getattr(self, name), f"to be a tacit {kind.__name__}")
         if self.budget.assumes:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
+        if self.mechanism.unit is not None and self.mechanism.unit.id in self.schema:
+            raise expected("id", self.mechanism.unit.id, "not to be declared in the schema as well")
         self.noise()  # refuses what does not fit together, long before data is near
 
     def statistic(self) -> Statistic:
         """What is summed over the rows."""
         return self.model.statistic(self.schema)
 
+    def sensitivity(self) -> Sensitivity:
+        """How far replacing one unit of privacy, a row or a person, moves the statistic."""
+        one_row = self.statistic().sensitivity()
+        return one_row if self.mechanism.unit is None else one_row.times(self.mechanism.unit.max_rows)
+
     def noise(self) -> Noise:
         """The noise that meets the budget."""
-        return noise_for(self.budget, self.statistic().sensitivity(), self.mechanism.law)
+        return noise_for(self.budget, self.sensitivity(), self.mechanism.law)
 
     def event(self) -> Event:
         """What one release costs, from public parameters alone."""
-        return self.noise().event(self.statistic().sensitivity())
+        return self.noise().event(self.sensitivity())
 
     def to_plain(self) -> dict[str, Any]:
         """Plain tables, as they stand in a plan file."""
@@ -135,12 +170,22 @@ def _model_from_plain(table: Mapping[str, Any]) -> Model:
 
 
 def _mechanism_from_plain(table: Mapping[str, Any]) -> AddNoise:
+    known = ("kind", "law", "unit", "id", "max_rows")
     for name in table:
-        if name not in ("kind", "law"):
-            raise expected("mechanism key", name, f"to be kind or law{did_you_mean(name, ('kind', 'law'))}")
+        if name not in known:
+            raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
     if table.get("kind") != "noise":
         raise expected("kind", table.get("kind"), 'of [mechanism] to be "noise"')
-    return AddNoise(table.get("law"))
+    if table.get("unit", "row") == "row":
+        if "id" in table or "max_rows" in table:
+            raise InputError('Expected [mechanism] to say unit = "person" when it says id or max_rows.')
+        return AddNoise(table.get("law"))
+    if table["unit"] != "person":
+        raise expected("unit", table["unit"], 'of [mechanism] to be "row" or "person"')
+    for name in ("id", "max_rows"):
+        if name not in table:
+            raise InputError(f'Expected [mechanism] to say {name} beside unit = "person".')
+    return AddNoise(table.get("law"), Person(table["id"], table["max_rows"]))
 
 
 def as_plan(plan: Plan | str | Path) -> Plan:

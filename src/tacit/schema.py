@@ -94,7 +94,18 @@ class Category:
         return {"levels": list(self.levels)}
 
 
-Column = Number | Category
+@dataclass(frozen=True)
+class Identifier:
+    """A column that tells people apart. Only whether two cells are equal matters; it has no bounds and no levels.
+
+    It is never declared in a schema: a plan whose unit of privacy is a person names it. Rows without an identifier
+    count as one person together.
+    """
+
+    missing_code: int = 0
+
+
+Column = Number | Category | Identifier
 
 
 def _shortest(value: float) -> float | int:
@@ -174,6 +185,13 @@ class Schema(Mapping[str, Column]):
     def __repr__(self) -> str:
         return f"Schema({self.to_plain()!r})"
 
+    def declared(self, name: str) -> Number | Category:
+        """The column ``name``, which must not be an identifier."""
+        column = self[name]
+        if isinstance(column, Identifier):
+            raise expected("column", name, "to be declared with bounds or levels")
+        return column
+
     def number(self, name: str) -> Number:
         """The column ``name``, which must be a number."""
         column = self[name]
@@ -188,6 +206,14 @@ class Schema(Mapping[str, Column]):
             raise expected("column", name, "to be declared with levels, not bounds")
         return column
 
+    def with_identifier(self, name: str) -> Schema:
+        """This schema with the column ``name``, not declared so far, as the one that tells people apart."""
+        if name in self._columns:
+            raise expected("id", name, "not to be declared in the schema as well")
+        extended = Schema(self.to_plain())
+        extended._columns[name] = Identifier()
+        return extended
+
     def to_plain(self) -> dict[str, Any]:
         """The ``[schema]`` table of a plan file."""
-        return {name: column.to_plain() for name, column in self._columns.items()}
+        return {n: column.to_plain() for n, column in self._columns.items() if not isinstance(column, Identifier)}

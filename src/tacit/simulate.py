@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.boundary import exact_sums
+from tacit.boundary import exact_sums, needed
 from tacit.errors import expected
 from tacit.infer import check_settings, posterior_arrays, problem_for
 from tacit.models.model import Prior
@@ -71,7 +71,12 @@ def simulate(
         problem = problem_for(plan.model, plan.schema, prior, n, plan.noise())
         parameters = plan.model.draw_parameters(problem.prior, plan.schema, rng)
     rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
-    _, sums = exact_sums(open_source(rows, plan.statistic().columns, plan.schema), plan)
+    unit = plan.mechanism.unit
+    if unit is not None:
+        if n % unit.max_rows:
+            raise expected("n", n, f"to be a multiple of max_rows={unit.max_rows}: everyone has that many rows")
+        rows = {**rows, unit.id: [i // unit.max_rows for i in range(n)]}
+    _, sums = exact_sums(open_source(rows, *needed(plan)), plan)
     noise = plan.noise().sample(1, SeededEntropy(seed))[0]
     release = Release(
         plan=plan,

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.schema import Category, Column, Schema
+from tacit.schema import Category, Number, Schema
 from tacit.sources.open import open_source
 from tacit.statistics.statistic import Statistic
 
@@ -42,7 +42,7 @@ def search_sensitivity(
 
     rng = np.random.default_rng(seed)
     weights = statistic.sensitivity().relative_scales
-    candidates = {name: _candidates(schema[name], rng) for name in statistic.columns}
+    candidates = {name: _candidates(schema.declared(name), rng) for name in statistic.columns}
     pool = _corners(candidates, records // 2) + [_random_record(candidates, rng) for _ in range(records // 2)]
     best: dict[int, tuple[Fraction, tuple[Record, Record]]] = {}
     for norm in (1, 2):
@@ -88,7 +88,7 @@ def _improve(
     improved = False
     for side in (0, 1):
         for name in statistic.columns:
-            fresh = [_random_cell(schema[name], rng) for _ in range(4)]
+            fresh = [_random_cell(schema.declared(name), rng) for _ in range(4)]
             for cell in [*candidates[name], *fresh]:
                 changed = {**pair[side], name: cell}
                 trial = (changed, pair[1]) if side == 0 else (pair[0], changed)
@@ -98,7 +98,7 @@ def _improve(
     return size, pair, improved
 
 
-def _candidates(column: Column, rng: Any) -> list[Any]:
+def _candidates(column: Number | Category, rng: Any) -> list[Any]:
     if isinstance(column, Category):
         return [*column.levels, None, "no such level"]
     low, high = column.low, column.high
@@ -107,7 +107,7 @@ def _candidates(column: Column, rng: Any) -> list[Any]:
     return inside + beyond
 
 
-def _random_cell(column: Column, rng: Any) -> Any:
+def _random_cell(column: Number | Category, rng: Any) -> Any:
     if isinstance(column, Category):
         return column.levels[int(rng.integers(len(column.levels)))]
     return float(rng.uniform(column.low, column.high))

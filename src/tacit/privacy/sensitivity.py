@@ -31,6 +31,15 @@ class Sensitivity:
         if self.l1 <= 0 or self.l2_squared <= 0:
             raise expected("sensitivity", (self.l1, self.l2_squared), "to be positive")
 
+    def times(self, records: int) -> Sensitivity:
+        """The bounds when up to ``records`` records are replaced at once.
+
+        Proof: replace them one after the other. The differences add up, and by the triangle inequality both norms of
+        the sum are at most ``records`` times the bound for one (so the squared L2 norm is at most ``records``^2 times).
+        It is attained when every replaced pair is the worst one. []
+        """
+        return Sensitivity(self.l1 * records, self.l2_squared * records**2, self.relative_scales)
+
     @property
     def entries(self) -> int:
         """How many numbers the statistic has."""

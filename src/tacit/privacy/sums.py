@@ -37,18 +37,22 @@ def float_below(number: Price) -> float:
     return math.nextafter(nearest, -math.inf) if Fraction(nearest) > number else nearest
 
 
+def float_above(number: Price) -> float:
+    """The smallest float that is not below ``number``."""
+    return -float_below(-number)
+
+
 def written_down(number: Price) -> str:
     """Six digits in decimal, rounded down: what is left is never overstated."""
-    return _written(number, ROUND_FLOOR)
+    return _written(Fraction(number), ROUND_FLOOR)
 
 
 def written_up(number: Price) -> str:
-    """Six digits in decimal, rounded up: what is spent is never understated."""
-    return _written(number, ROUND_CEILING)
+    """Six digits in decimal, rounded up: what is spent is never understated by more than one part in 10^9."""
+    return _written(Fraction(number) * (1 - Fraction(1, 10**9)), ROUND_CEILING)
 
 
-def _written(number: Price, rounding: str) -> str:
-    exact = Fraction(number)
+def _written(number: Fraction, rounding: str) -> str:
     context = Context(prec=6, rounding=rounding)
-    value = context.divide(Decimal(exact.numerator), Decimal(exact.denominator)).normalize(context)
+    value = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(context)
     return f"{value:f}" if -6 < value.adjusted() < 9 else str(float(value))

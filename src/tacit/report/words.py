@@ -14,7 +14,7 @@ def explain(plan: Plan) -> list[str]:
     read = ", ".join(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
     lines = [
-        f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; every row counts as one person.",
+        f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; {_unit(plan)}.",
         f"Releases: {len(statistic.entries)} noisy number{'s' if len(statistic.entries) > 1 else ''} "
         f"({_some(statistic.entries)}), and the number of rows.",
         f"Noise: {noise.kind}, standard deviation {' to '.join((sizes[0], sizes[-1])) if len(sizes) > 1 else sizes[0]}"
@@ -22,7 +22,7 @@ def explain(plan: Plan) -> list[str]:
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
     ]
     for name in statistic.columns:
-        column = plan.schema[name]
+        column = plan.schema.declared(name)
         kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
         clamped = "" if isinstance(column, Category) else "values outside the bounds are clamped, and "
         lines.append(f"Column {name}: {clamped}{kind} cell counts as {column.missing!r}.")
@@ -32,7 +32,7 @@ def explain(plan: Plan) -> list[str]:
 def explain_plain(plan: Plan) -> dict[str, Any]:
     """The same for machines."""
     statistic, noise = plan.statistic(), plan.noise()
-    sensitivity = statistic.sensitivity()
+    sensitivity = plan.sensitivity()
     return {
         "columns": list(statistic.columns),
         "entries": list(statistic.entries),
@@ -45,6 +45,13 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
         "budget": plan.budget.to_plain(),
         "plan": plan.to_plain(),
     }
+
+
+def _unit(plan: Plan) -> str:
+    unit = plan.mechanism.unit
+    if unit is None:
+        return "every row counts as one person"
+    return f"rows with the same {unit.id} belong to one person, of whom exactly {unit.max_rows} rows count"
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -26,6 +26,7 @@ missing. An empty cell is missing unless the empty string is a declared level.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import warnings
@@ -36,7 +37,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from tacit.schema import Category
+from tacit.schema import Category, Identifier
 
 SPACES = " \t\n\r\v\f"
 NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -75,9 +76,15 @@ def text_of(cell: object) -> str | None:
     return None if text is None else text.strip(SPACES)
 
 
-def coder(column: Category) -> Callable[[object], int]:
-    """The function from a cell to the position of its level, or to the position that stands for missing."""
+def coder(column: Category | Identifier) -> Callable[[object], int]:
+    """The function from a cell to the position of its level, or to the position that stands for missing.
+
+    For an identifier it is a number of 63 bits made from the cell's text: equal for equal texts, and different for
+    different ones but for a chance of 2^-63 a pair.
+    """
     missing = column.missing_code
+    if isinstance(column, Identifier):
+        return lambda cell: _fingerprint(text_of(cell)) or missing
     if isinstance(column.levels[0], str):
         by_text = {level: code for code, level in enumerate(column.levels)}
 
@@ -99,6 +106,13 @@ def coder(column: Category) -> Callable[[object], int]:
         return by_number.get(number, missing)
 
     return of_number
+
+
+def _fingerprint(text: str | None) -> int:
+    if not text:
+        return 0
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 def _number_of(cell: object) -> float:

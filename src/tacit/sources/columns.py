@@ -18,7 +18,7 @@ import pyarrow.compute
 from pyarrow import types
 
 from tacit.errors import expected
-from tacit.schema import Category, Column, Number
+from tacit.schema import Category, Column, Identifier, Number
 from tacit.sources.cells import NUMBER, SPACES, coder, number_of, number_of_text
 
 _GRAMMAR = rf"\A[{SPACES}]*{NUMBER}[{SPACES}]*\z"
@@ -29,7 +29,7 @@ _kernels: Any = pyarrow.compute  # made at run time: the type checker knows none
 
 def check_type(label: str, name: str, kind: pa.DataType | np.dtype, column: Column) -> None:
     """Refuse a column whose type holds no scalar that could be parsed. It looks at the type alone."""
-    category = isinstance(column, Category)
+    category = not isinstance(column, Number)
     readable = _numpy_readable(kind, category) if isinstance(kind, np.dtype) else _arrow_readable(kind, category)
     if readable:
         return
@@ -56,7 +56,7 @@ def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
         return parse_text(_bytes(array), column)
     if types.is_temporal(kind):
         return _parse_ticks(_ticks(array), _arrow_unit(kind), _nulls(array), column)
-    if isinstance(column, Category):
+    if not isinstance(column, Number):
         if types.is_floating(kind) or types.is_decimal(kind):
             array = pa.array(_floats(array), pa.float64())
         return _parse_uniques(array.dictionary_encode(), column)
@@ -65,7 +65,7 @@ def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
 
 def parse_text(cells: pa.Array, column: Column) -> np.ndarray:
     """Parse an Arrow array of bytes, each cell the UTF-8 text of a scalar."""
-    if isinstance(column, Category):
+    if not isinstance(column, Number):
         return _parse_uniques(cells.dictionary_encode(), column)
     return finish(numbers_of_text(cells), column)
 
@@ -119,7 +119,7 @@ def parse_objects(cells: Sequence[object], column: Column) -> np.ndarray:
 
 def parse_objects_slowly(cells: Sequence[object], column: Column) -> np.ndarray:
     """`parse_objects`, cell by cell."""
-    if isinstance(column, Category):
+    if not isinstance(column, Number):
         return np.fromiter(map(coder(column), cells), np.int64, len(cells))
     return finish(np.fromiter(map(number_of, cells), np.float64, len(cells)), column)
 
@@ -130,7 +130,7 @@ def finish(numbers: np.ndarray, column: Number) -> np.ndarray:
     return np.clip(filled, column.low, column.high)
 
 
-def _parse_uniques(encoded: pa.Array, column: Category) -> np.ndarray:
+def _parse_uniques(encoded: pa.Array, column: Category | Identifier) -> np.ndarray:
     # The distinct values stay in this process, like the rows they came from.
     codes = np.fromiter(map(coder(column), encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))
     return _look_up(codes, encoded.indices, column)
@@ -138,7 +138,7 @@ def _parse_uniques(encoded: pa.Array, column: Category) -> np.ndarray:
 
 def _look_up(parsed: np.ndarray, indices: pa.Array, column: Column) -> np.ndarray:
     """``parsed[indices]``, where a null index takes the missing value."""
-    missing = np.int64(column.missing_code) if isinstance(column, Category) else np.float64(column.missing)
+    missing = np.float64(column.missing) if isinstance(column, Number) else np.int64(column.missing_code)
     table = np.append(parsed.astype(missing.dtype), missing)
     positions = indices.fill_null(len(parsed)).to_numpy(zero_copy_only=False)
     if len(positions) and not 0 <= positions.min() <= positions.max() <= len(parsed):
@@ -148,7 +148,7 @@ def _look_up(parsed: np.ndarray, indices: pa.Array, column: Column) -> np.ndarra
 
 def _parse_ticks(ticks: np.ndarray, unit: tuple[str, int], nulls: np.ndarray, column: Column) -> np.ndarray:
     step, per_day = unit[1], _TICKS_PER_DAY[unit[0]]
-    if not isinstance(column, Category):
+    if isinstance(column, Number):
         days = ticks.astype(np.float64) * step / per_day
         return finish(np.where(nulls, np.nan, days), column)
     distinct, inverse = np.unique(ticks, return_inverse=True)

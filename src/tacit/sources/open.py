@@ -32,6 +32,8 @@ def open_source(data: Any, columns: Sequence[str], schema: Schema) -> Source:
     Names, types and encodings are checked here, from a header, footer or schema. No row is read, so that a refusal
     costs no privacy and says nothing about anyone.
     """
+    for name in columns:
+        _ = schema[name]  # a column that was not declared is refused here
     source = _open(data, columns)
     source.check(schema, columns)
     return source

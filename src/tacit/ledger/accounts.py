@@ -1,0 +1,71 @@
+"""What the entries of a ledger add up to: for each data set its total, what was spent, and what was released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.errors import InputError
+from tacit.ledger.chain import Entry
+from tacit.privacy.events import Event, event_from_plain
+from tacit.privacy.filter import Filter
+from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
+
+
+@dataclass
+class Account:
+    """One data set: its ``total``, the ``events`` by entry number, and the entry numbers that led to a release."""
+
+    total: Guarantee
+    events: dict[int, Event] = field(default_factory=dict[int, Event])
+    released: dict[int, str] = field(default_factory=dict[int, str])
+
+    @property
+    def spent(self) -> list[Event]:
+        """All events in the order of their entries. Those without a release count: they may have been spent."""
+        return list(self.events.values())
+
+    def within(self) -> bool:
+        """Whether the total is kept."""
+        return Filter(self.total).within(self.spent)
+
+
+def replay(entries: Iterable[Entry]) -> tuple[dict[str, Account], list[str]]:
+    """The accounts by data set, and every entry that makes no sense after those before it."""
+    accounts: dict[str, Account] = {}
+    releases: set[str] = set()
+    problems: list[str] = []
+    for entry in entries:
+        try:
+            _apply(entry, accounts, releases)
+        except (InputError, KeyError, TypeError, ValueError) as error:
+            reason = str(error) if isinstance(error, InputError) else "a field is missing or of the wrong kind"
+            problems.append(f"entry {entry.number} makes no sense: {reason.rstrip('.')}")
+    return accounts, problems
+
+
+def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> None:
+    content: Any = entry.content
+    if (entry.kind == "ledger") != (entry.number == 1):
+        raise InputError("the first entry, and no other, names the ledger")
+    match entry.kind:
+        case "ledger":
+            str(content["id"])
+        case "dataset":
+            name = content["dataset"]
+            if name in accounts:
+                raise InputError(f"the data set {name!r} has a total already")
+            accounts[name] = Account(guarantee_from_plain(content["total"]))
+        case "spend":
+            accounts[content["dataset"]].events[entry.number] = event_from_plain(content["event"])
+        case "released":
+            account, spend, release = accounts[content["dataset"]], content["spend"], content["release"]
+            if spend not in account.events or spend in account.released:
+                raise InputError(f"entry {spend!r} is not a spend of this data set that awaits its release")
+            if release in releases:
+                raise InputError(f"the release {release!r} is there already")
+            account.released[spend] = release
+            releases.add(release)
+        case _:
+            raise InputError(f"the kind {entry.kind!r} is unknown")

@@ -1,0 +1,54 @@
+"""A ledger in plain words."""
+
+from __future__ import annotations
+
+from tacit.ledger.balance import Balance
+from tacit.ledger.ledger import Ledger
+from tacit.privacy.sums import written_down, written_up
+
+
+def words(ledger: Ledger) -> list[str]:
+    """What somebody who must answer for the data wants to read: for each data set what is spent and what is left."""
+    entries, balances = ledger.entries(), ledger.balances()
+    lines = [f"Ledger {ledger.id}: {_count(len(balances), 'data set')}, {_count(len(entries), 'entry', 'entries')}."]
+    for balance in balances:
+        lines.append("")
+        lines.extend(_dataset(balance))
+    lines.append("")
+    lines.append(f"The hash of the last entry is {entries[-1].hash}.")
+    return lines
+
+
+def _dataset(balance: Balance) -> list[str]:
+    lines = [f"{balance.dataset}: the total is {balance.total.symbols}."]
+    if balance.spends:
+        paid = f"  Paid for: {_count(balance.spends, 'release')}"
+        if balance.unfinished:
+            paid += f", of which {balance.unfinished} not recorded as made (what may have been spent counts as spent)"
+        lines.append(f"{paid}.")
+        sums = [
+            f"{symbol} = {written_up(value)}"
+            for symbol, value in (("epsilon", balance.epsilon), ("rho", balance.rho), ("mu", balance.mu))
+            if value is not None
+        ]
+        if balance.approximate is not None:
+            sums.append(f"epsilon = {written_up(balance.approximate)} at delta = {balance.delta:g}")
+        lines.append(f"  Spent, seen as a list fixed beforehand: {', or '.join(sums)}.")
+    else:
+        lines.append("  Nothing has been spent.")
+    lines.append(f"  {_left(balance)}")
+    return lines
+
+
+def _left(balance: Balance) -> str:
+    if balance.left is None:
+        return "Nothing is left."
+    if not balance.spends:
+        return f"All of it is left; {balance.fits}."
+    changed = [n for n in balance.left.parameters() if getattr(balance.left, n) != getattr(balance.total, n)]
+    rest = ", ".join(f"{name} = {written_down(getattr(balance.left, name))}" for name in changed)
+    return f"Left: {rest}; {balance.fits}." if rest else f"Left: {balance.fits}."
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
