@@ -7,6 +7,7 @@ from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
 from tacit.infer import infer as infer
+from tacit.ledger import Ledger as Ledger
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
@@ -42,6 +43,7 @@ __all__ = [
     "Category",
     "DirichletPrior",
     "InputError",
+    "Ledger",
     "Number",
     "Person",
     "Plan",

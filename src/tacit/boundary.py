@@ -7,12 +7,15 @@ first row is read, and from there on nothing that a row holds can raise, print o
 from __future__ import annotations
 
 import secrets
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError
+from tacit.errors import InputError, TacitError
+from tacit.ledger import Ledger, Receipt, digest
 from tacit.mechanisms.entropy import OSEntropy
+from tacit.names import check_name, clean_name
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.schema import Schema
@@ -27,30 +30,48 @@ def privatize(
     data: Any,
     plan: Plan | str | Path,
     *,
-    ledger: None,
+    ledger: Ledger | str | Path | None,
     dataset: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Spend the plan's budget on ``data`` and return the release.
 
-    ``data`` is a path (CSV, Parquet, Arrow), a data frame or a mapping of columns. ``ledger=None`` releases without a
-    ledger; the release says so. ``dataset`` names the rows; the file's name unless said otherwise. ``progress`` is
-    called with the number of rows of each batch.
+    ``data`` is a path (CSV, Parquet, Arrow), a data frame or a mapping of columns. ``ledger`` pays for the release,
+    from the total of ``dataset``, before the first row is read; ``ledger=None`` releases without one, and the release
+    says so. ``dataset`` names the rows: needed with a ledger; without one it is the file's name unless said otherwise.
+    ``progress`` is called with the number of rows of each batch.
     """
     from tacit.sources.open import open_source
 
     plan = as_plan(plan)
     source = open_source(data, *needed(plan))
-    name = dataset if dataset is not None else _name_of(data)
+    if ledger is not None and dataset is None:
+        raise InputError("Expected dataset to name the rows when a ledger pays for the release.")
+    name = check_name("dataset", dataset if dataset is not None else _name_of(data))
+    book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
+    receipt = None if book is None else book.spend(name, plan.event(), digest(plan.to_plain()))
+    # From here on the budget counts as spent, whatever happens.
     n, sums = exact_sums(source, plan, progress)
     noise = plan.noise().sample(1, OSEntropy())[0]
-    return Release(
+    release = Release(
         plan=plan,
         n=n,
         values=tuple(s + int(e) for s, e in zip(sums, noise, strict=True)),
         dataset=name,
         id=secrets.token_hex(16),
+        ledger=None if receipt is None else receipt.to_plain(),
     )
+    if book is not None and receipt is not None:
+        _note_release(book, receipt, release)
+    return release
+
+
+def _note_release(book: Ledger, receipt: Receipt, release: Release) -> None:
+    """Link the spend to its release. The release is paid for: if the note fails it is not lost for that."""
+    try:
+        book.record_release(receipt, release.id, digest(release.to_plain()))
+    except TacitError as error:
+        warnings.warn(f"The ledger has charged for this release but could not note it: {error}", stacklevel=3)
 
 
 def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
@@ -95,4 +116,4 @@ def _watched(batches: Iterator[Batch], progress: Progress | None) -> Iterator[Ba
 
 
 def _name_of(data: Any) -> str:
-    return Path(data).stem if isinstance(data, str | Path) else "unnamed"
+    return clean_name(Path(data).stem) if isinstance(data, str | Path) else "unnamed"

@@ -9,6 +9,7 @@ from tacit.boundary import privatize
 from tacit.errors import expected
 from tacit.files import write_atomically
 from tacit.infer import infer
+from tacit.ledger import Ledger
 from tacit.models.bernoulli import Bernoulli
 from tacit.models.categorical import Categorical
 from tacit.plan import Plan
@@ -29,6 +30,10 @@ def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     survey = write_atomically(folder / "survey.csv", _survey().encode(), name="survey", overwrite=True)
     say(f"1. A survey of {PEOPLE:,} made-up people: {survey}")
+    book = folder / "ledger.db"
+    book.unlink(missing_ok=True)
+    Ledger.create(book).new_dataset("demo survey", PureDP(epsilon=1.0))
+    say(f"2. A ledger that allows epsilon = 1 in all on these people, and no more: {book}")
     schema = Schema(diagnosed=["no", "yes"], drinks=list(_SHARES))
     plans = {
         "diagnosed": Plan(Bernoulli("diagnosed"), schema, PureDP(epsilon=0.5)),
@@ -36,10 +41,10 @@ def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
     }
     truth = {"diagnosed": {"yes": _YES}, "drinks": _SHARES}
     for step, (name, plan) in enumerate(plans.items()):
-        first = 2 + 4 * step
+        first = 3 + 4 * step
         path = plan.save(folder / f"{name}.toml", overwrite=True)
         say(f"{first}. A plan, in public, before any answer is read: {path}")
-        release = privatize(survey, path, ledger=None, dataset="demo survey")
+        release = privatize(survey, path, ledger=book, dataset="demo survey")
         path = release.save(folder / f"{name}.json", overwrite=True)
         seen = ", ".join(f"{e} {v / release.unit:,.1f}" for e, v in zip(release.entries, release.values, strict=True))
         say(f"{first + 1}. The release, {release.guarantee.symbols}, all that leaves the building: {path} ({seen})")
@@ -54,6 +59,10 @@ def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
                 say(f"   {label:>8}  {mean:5.1f}%   95% interval {low:4.1f}% to {high:4.1f}%   (made with {made:.0f}%)")
         path = write_report(posterior, folder / f"{name}.html", overwrite=True)
         say(f"{first + 3}. A page to show somebody: {path}")
+    left = Ledger(book).left("demo survey")
+    say(
+        f"{first + 4}. The ledger now: {left.spends} releases paid for, {'nothing' if left.left is None else left.left.symbols} left."
+    )
     return folder
 
 

@@ -8,7 +8,6 @@ whose numbers contradict its plan is refused.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,11 @@ from typing import Any
 from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
 from tacit.mechanisms.noise import Noise
+from tacit.names import check_name
 from tacit.plan import Plan
 from tacit.privacy.guarantees import Guarantee
 
 FORMAT = 1
-_NAME = re.compile(r"[\w][\w .:+@-]{0,199}")
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,7 @@ class Release:
         if any(abs(v) > limit for v in self.values):
             raise InputError("Expected values to lie within n lattice units plus 65536 noise scales of 0.")
         for name in ("dataset", "id"):
-            value = getattr(self, name)
-            if not isinstance(value, str) or not _NAME.fullmatch(value):
-                raise expected(name, value, "to be 1 to 200 letters, digits, spaces or .:+@_- characters")
+            check_name(name, getattr(self, name))
         if not isinstance(self.simulated, bool):
             raise expected("simulated", self.simulated, "to be true or false")
         if self.ledger is not None and not isinstance(self.ledger, Mapping):

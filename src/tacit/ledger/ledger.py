@@ -123,9 +123,10 @@ class Ledger:
         """What is left of the total of ``dataset``, and what has been spent under each definition."""
         return balance(dataset, self._read().account(dataset))
 
-    def balances(self) -> list[Balance]:
-        """`left` for every data set."""
-        return [balance(name, account) for name, account in self._read().accounts.items()]
+    def standing(self) -> tuple[list[Entry], list[Balance]]:
+        """The whole log and the balance of every data set, read at one moment."""
+        book = self._read()
+        return book.entries, [balance(name, account) for name, account in book.accounts.items()]
 
     def verify(self, published: Iterable[Receipt] = ()) -> list[str]:
         """Every problem found: the file, the chain, the sense of each entry, the totals, and ``published`` receipts."""
@@ -144,12 +145,12 @@ class Ledger:
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table of how every data set stands."""
-        book = self._read()
+        entries, balances = self.standing()
         return {
             "ledger": self.id,
-            "entries": len(book.entries),
-            "head": book.entries[-1].hash,
-            "datasets": [balance(name, account).to_plain() for name, account in book.accounts.items()],
+            "entries": len(entries),
+            "head": entries[-1].hash,
+            "datasets": [balance.to_plain() for balance in balances],
         }
 
     def _read(self) -> _Book:

@@ -9,7 +9,7 @@ from tacit.privacy.sums import written_down, written_up
 
 def words(ledger: Ledger) -> list[str]:
     """What somebody who must answer for the data wants to read: for each data set what is spent and what is left."""
-    entries, balances = ledger.entries(), ledger.balances()
+    entries, balances = ledger.standing()
     lines = [f"Ledger {ledger.id}: {_count(len(balances), 'data set')}, {_count(len(entries), 'entry', 'entries')}."]
     for balance in balances:
         lines.append("")

@@ -87,7 +87,10 @@ class Filter:
                 return GDP(mu) if mu > 0 else None
 
     def largest_fit(self, spent: Sequence[Event]) -> str:
-        """What would still be admitted, in words and rounded down: a plan that asks for this is not refused."""
+        """What would still be admitted, in words and rounded down: a plan that asks for this is not refused.
+
+        (Gaussian noise on a lattice that is coarse against it has a slack, and may need more than is said here.)
+        """
         match self.total:
             case ApproxDP(delta=delta):
                 fits = [

@@ -6,17 +6,17 @@ and errors to standard error.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from tacit.errors import InputError, TacitError, expected
+from tacit.cli import ledger
+from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, print_json, progress, say
+from tacit.errors import InputError, RefusedError, TacitError, expected
 from tacit.version import __version__
 
 app = typer.Typer(
@@ -28,36 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it is there.")]
-_Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable.")]
-
-
-def _say(line: str) -> None:
-    print(line)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-@contextmanager
-def _progress(what: str, unit: str | None) -> Generator[Any]:
-    """A bar or spinner on standard error, on a terminal only; yields a function to call with what was done."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _done: None
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
-    if unit is not None:
-        columns.insert(2, TextColumn(f"{{task.completed:,.0f}} {unit}"))
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done: bar.advance(task, done)
+app.add_typer(ledger.app, name="ledger")
 
 
 @app.callback(invoke_without_command=True)
@@ -66,55 +37,63 @@ def _main(  # pyright: ignore[reportUnusedFunction]
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     if version:
-        _say(f"tacit {__version__}")
+        say(f"tacit {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        _say(context.get_help())
+        say(context.get_help())
 
 
 @app.command()
-def check(plan: _PlanFile, as_json: _Json = False) -> None:
+def check(plan: PlanFile, as_json: Json = False) -> None:
     """Explain a plan in plain words: what is read, what is released, what is promised."""
     from tacit.plan import Plan
     from tacit.report.words import explain, explain_plain
 
     loaded = Plan.load(plan)
     if as_json:
-        _print_json(explain_plain(loaded))
+        print_json(explain_plain(loaded))
         return
     for line in explain(loaded):
-        _say(line)
+        say(line)
 
 
 @app.command()
 def privatize(
-    plan: _PlanFile,
+    plan: PlanFile,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows: a CSV, Parquet or Arrow file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="The ledger that pays; with --dataset.", show_default=False)
+    ] = None,
     no_ledger: Annotated[
         bool, typer.Option("--no-ledger", help="Release without a ledger; the release says so.")
     ] = False,
     dataset: Annotated[str | None, typer.Option("--dataset", help="The name of the rows.", show_default=False)] = None,
-    overwrite: _Overwrite = False,
-    as_json: _Json = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Spend privacy on rows that you hold, and write the release. The only command that reads your rows."""
     import tacit
     from tacit.files import check_writable
 
-    if not no_ledger:
-        raise InputError("Expected --ledger FILE with --dataset NAME, or --no-ledger.")
+    if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
+        raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")
     check_writable(output, name="output", overwrite=overwrite)
-    with _progress("Reading rows", "rows") as advance:
-        release = tacit.privatize(data, plan, ledger=None, dataset=dataset, progress=advance)
-    release.save(output, overwrite=overwrite)
+    with progress("Reading rows", "rows") as advance:
+        release = tacit.privatize(data, plan, ledger=ledger, dataset=dataset, progress=advance)
+    try:
+        release.save(output, overwrite=overwrite)
+    except TacitError as error:
+        say(release.to_json())
+        raise RefusedError(
+            f"The release is paid for but could not be saved, so it is printed instead. {error}"
+        ) from None
     if as_json:
-        _print_json(
-            {"release": str(output), "id": release.id, "n": release.n, "guarantee": release.guarantee.to_plain()}
-        )
+        print_json({**{k: v for k, v in release.to_plain().items() if k != "plan"}, "release": str(output)})
         return
-    _say(f"Released {len(release.values)} noisy numbers about {release.n:,} rows of {release.dataset!r}: {output}")
-    _say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
+    numbers = "1 noisy number" if len(release.values) == 1 else f"{len(release.values)} noisy numbers"
+    say(f"Released {numbers} about {release.n:,} rows of {release.dataset!r}: {output}")
+    say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
 
 
 @app.command()
@@ -128,12 +107,12 @@ def infer(
         list[str] | None,
         typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable."),
     ] = None,
-    seed: _Seed = 0,
+    seed: Seed = 0,
     chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
     draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,
     warmup: Annotated[int, typer.Option("--warmup", help="Draws thrown away first.")] = 500,
-    overwrite: _Overwrite = False,
-    as_json: _Json = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Turn a release into a posterior whose intervals include the noise that privacy added."""
     import tacit
@@ -141,7 +120,7 @@ def infer(
 
     check_writable(output, name="output", overwrite=overwrite)
     changes = dict(_prior_change(text) for text in prior or [])
-    with _progress("Sampling", None):
+    with progress("Sampling", None):
         posterior = tacit.infer(
             release, method=method, prior=changes or None, seed=seed, chains=chains, draws=draws, warmup=warmup
         )
@@ -149,12 +128,12 @@ def infer(
     rows = posterior.summary()
     if as_json:
         summary = [{k: None if v != v else v for k, v in vars(row).items()} for row in rows]
-        _print_json({"posterior": str(output), "warnings": list(posterior.warnings()), "summary": summary})
+        print_json({"posterior": str(output), "warnings": list(posterior.warnings()), "summary": summary})
         return
     _print_summary(rows)
     for warning in posterior.warnings():
-        _say(f"Note: {warning}")
-    _say(f"Saved: {output}")
+        say(f"Note: {warning}")
+    say(f"Saved: {output}")
 
 
 def _prior_change(text: str) -> tuple[str, Any]:
@@ -185,12 +164,12 @@ def _print_summary(rows: Any) -> None:
 
 @app.command()
 def simulate(
-    plan: _PlanFile,
+    plan: PlanFile,
     n: Annotated[int, typer.Option("--n", help="How many made-up rows.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
-    seed: _Seed = 0,
-    overwrite: _Overwrite = False,
-    as_json: _Json = False,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Release made-up rows drawn from the model: the twin of privatize, seeded, without data."""
     import numpy as np
@@ -201,29 +180,29 @@ def simulate(
     simulation.release.save(output, overwrite=overwrite)
     truth = {name: np.asarray(value).tolist() for name, value in simulation.parameters.items()}
     if as_json:
-        _print_json({"release": str(output), "truth": truth})
+        print_json({"release": str(output), "truth": truth})
         return
-    _say(f"Simulated {n:,} rows and released them: {output}")
+    say(f"Simulated {n:,} rows and released them: {output}")
     for name, value in truth.items():
-        _say(f"True {name}: {value}")
+        say(f"True {name}: {value}")
 
 
 @app.command()
 def report(
     posterior: Annotated[Path, typer.Argument(metavar="POSTERIOR", help="The posterior, a netCDF file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes, an HTML file.")],
-    overwrite: _Overwrite = False,
-    as_json: _Json = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page about a posterior."""
     import tacit
 
-    with _progress("Drawing", None):
+    with progress("Drawing", None):
         tacit.write_report(posterior, output, overwrite=overwrite)
     if as_json:
-        _print_json({"report": str(output)})
+        print_json({"report": str(output)})
         return
-    _say(f"Wrote {output}")
+    say(f"Wrote {output}")
 
 
 @app.command()
@@ -233,11 +212,12 @@ def demo(
     """Run the whole path on built-in, made-up survey answers."""
     from tacit.demo import run_demo
 
-    run_demo(output, _say)
+    run_demo(output, say)
 
 
 def main() -> None:
     """Run the command line; every expected failure is one sentence and an exit code."""
+    warnings.showwarning = lambda message, *_rest, **_more: print(f"Warning: {message}", file=sys.stderr)
     try:
         app()
     except TacitError as error:

@@ -1,0 +1,88 @@
+"""The commands about the ledger: open an account, show what is left, check that nothing was changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.shared import Json, print_json, say
+
+app = typer.Typer(help="What has been spent on each dataset, and what is left.", no_args_is_help=True)
+
+_File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQLite file.", show_default=False)]
+
+
+def _number(flag: str, what: str) -> typer.models.OptionInfo:
+    return typer.Option(flag, help=what, show_default=False)
+
+
+@app.command()
+def new(
+    ledger: _File,
+    dataset: Annotated[str, typer.Option("--dataset", help="The name of the rows.")],
+    epsilon: Annotated[float | None, _number("--epsilon", "A total epsilon; pure unless --delta or --order.")] = None,
+    delta: Annotated[float | None, _number("--delta", "With --epsilon: approximate differential privacy.")] = None,
+    rho: Annotated[float | None, _number("--rho", "A total rho of zCDP.")] = None,
+    mu: Annotated[float | None, _number("--mu", "A total mu of Gaussian differential privacy.")] = None,
+    order: Annotated[float | None, _number("--order", "With --epsilon: Renyi, of this order.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Open an account: the most that may ever be spent on a dataset. Makes the ledger if it is not there."""
+    from tacit.ledger import Ledger
+    from tacit.privacy.guarantees import guarantee_from_plain
+
+    said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
+    total = guarantee_from_plain({name: value for name, value in said.items() if value is not None})
+    opened = Ledger.open_or_create(ledger)
+    opened.new_dataset(dataset, total)
+    if as_json:
+        print_json(opened.to_plain())
+        return
+    say(f"{dataset!r} has a total of {total.symbols}: {ledger}")
+
+
+@app.command()
+def show(ledger: _File, as_json: Json = False) -> None:
+    """Say in plain words what has been spent and what is left."""
+    from tacit.ledger import Ledger, words
+
+    opened = Ledger(ledger)
+    if as_json:
+        print_json({**opened.to_plain(), "log": [entry.to_plain() for entry in opened.entries()]})
+        return
+    for line in words(opened):
+        say(line)
+
+
+@app.command()
+def verify(
+    ledger: _File,
+    release: Annotated[
+        list[Path] | None, typer.Option("--release", help="A release whose receipt must agree; repeatable.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the file, its chain of hashes, the totals, and that published releases agree with it."""
+    from tacit.errors import InputError
+    from tacit.ledger import Ledger, Receipt
+    from tacit.release import Release
+
+    receipts: list[Receipt] = []
+    for path in release or []:
+        paid = Release.load(path).ledger
+        if paid is None:
+            raise InputError(f"Expected release={str(path)!r} to have been paid for by a ledger.")
+        receipts.append(Receipt.from_plain(paid))
+    opened = Ledger(ledger)
+    problems = opened.verify(receipts)
+    if as_json:
+        print_json({"ledger": str(ledger), "head": None if problems else opened.head, "problems": problems})
+    else:
+        for problem in problems:
+            say(f"Problem: {problem}.")
+        if not problems:
+            say(f"No problem found. The hash of the last entry is {opened.head}.")
+    if problems:
+        raise typer.Exit(1)
