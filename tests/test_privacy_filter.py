@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -40,6 +41,7 @@ APPROXIMATE = [total for total in TOTALS if isinstance(total, ApproxDP)]
 # An independent price list: every formula again, straight from its definition, for the lists that a filter let through.
 
 
+@cache
 def _renyi_again(event, order):
     if isinstance(event, GaussianEvent):
         return order * float(event.mu_squared) / 2
@@ -48,8 +50,8 @@ def _renyi_again(event, order):
     e = float(event.pure)
     if isinstance(event, BoundedRangeEvent):
         worst = 0.0
-        for i in range(1, 400):  # the two-point pair at each offset t, as in Dong, Durfee, Rogers 2020
-            t = e * i / 400
+        for i in range(1, 50):  # the two-point pair at each offset t, as in Dong, Durfee, Rogers 2020
+            t = e * i / 50
             q = (math.exp(-t) - math.exp(-e)) / -math.expm1(-e)
             p = q * math.exp(t)
             pair = (
@@ -89,7 +91,7 @@ def _rho_again(event):
 
 
 def _delta_again(events, epsilon):
-    """delta of the list, seen as fixed beforehand: by Renyi at 300 orders, by mu, and by pure epsilon."""
+    """delta of the list, seen as fixed beforehand: by Renyi at 60 orders, by mu, and by pure epsilon."""
     found = 1.0
     if all(not isinstance(event, GaussianEvent | RenyiEvent) for event in events):
         pure = sum(event.pure for event in events)
@@ -100,9 +102,10 @@ def _delta_again(events, epsilon):
         slack = sum(float(event.slack) for event in events if isinstance(event, GaussianEvent))
         ideal = n.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * n.cdf(-mu / 2 - epsilon / mu)
         found = min(found, ideal + (1 + math.exp(epsilon)) * slack)
-    for i in range(300):
-        order = 1 + 2000 ** (i / 299) / 10
-        tau = sum(_renyi_again(event, order) for event in events)
+    counts = Counter(events)
+    for i in range(60):
+        order = 1 + 20000 ** (i / 59) / 10
+        tau = sum(n * _renyi_again(event, order) for event, n in counts.items())
         log_delta = (order - 1) * (tau - epsilon + math.log1p(-1 / order)) - math.log(order)
         found = min(found, math.exp(min(0.0, log_delta)))
     return found
@@ -165,10 +168,9 @@ def play(total, admits, *, requests=1000, seed):
 
 
 @pytest.mark.parametrize("total", TOTALS, ids=lambda t: t.symbols)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_thousand_adaptive_requests_never_pass_the_total(total, seed):
-    """Seeds 1 and 2; no false alarms: the check is a proved bound."""
-    spent = play(total, Filter(total).admits, seed=seed)
+def test_a_thousand_adaptive_requests_never_pass_the_total(total):
+    """Seed 1; no false alarms, as the check is by proved bounds. The next two tests plant faults that it must catch."""
+    spent = play(total, Filter(total).admits, seed=1)
     assert len(spent) > 3
     assert keeps(total, spent)
     assert Filter(total).within(spent)
@@ -192,8 +194,8 @@ def test_a_filter_that_adds_epsilons_of_approximate_privacy_is_caught():
     assert sum(gaussian.epsilon_for(e.mu(), total.delta) for e in admitted) <= total.epsilon
     assert not keeps(total, admitted)
     assert not Filter(total).within(admitted)
-    honest = max(n for n in range(1000) if Filter(total).within([event] * n))
-    assert 1 < honest < 60
+    honest = max(n for n in range(60) if Filter(total).within([event] * n))
+    assert 1 < honest < 59
 
 
 # (epsilon, delta): the shares of delta, and the best adversary there is.
@@ -301,16 +303,18 @@ def test_the_best_adversary_stays_below_delta(game):
     assert halved > game.total.delta
 
 
-@pytest.mark.parametrize("total", APPROXIMATE, ids=lambda t: t.symbols)
+@pytest.mark.parametrize(
+    "total", [ApproxDP(0.1, 1e-6), ApproxDP(1.0, 1e-5), ApproxDP(4.0, 1e-9)], ids=lambda t: t.symbols
+)
 @pytest.mark.parametrize("count", [10, 100])
 def test_little_is_lost_against_a_list_fixed_beforehand(total, count):
-    """Of the mu^2 that exact Gaussian composition allows, the filter gives at least 98.5%; by Renyi at least 70%."""
+    """Of the mu^2 that exact Gaussian composition allows, the filter gives at least 99%; by Renyi at least 75%."""
     exact = Fraction(gaussian.mu_for(total.epsilon, total.delta)) ** 2 / count
     filter_ = Filter(total)
-    assert filter_.within([GaussianEvent(exact * Fraction(985, 1000), 0)] * count)
+    assert filter_.within([GaussianEvent(exact * Fraction(99, 100), 0)] * count)
     assert not filter_.within([GaussianEvent(exact * Fraction(1001, 1000), 0)] * count)
     coarse = Fraction(1, 100)  # so far from a rounded Gaussian that only the Renyi route is open
-    assert filter_.within([GaussianEvent(exact * Fraction(70, 100), coarse)] * count)
+    assert filter_.within([GaussianEvent(exact * Fraction(75, 100), coarse)] * count)
 
 
 def test_slack_is_paid_for():

@@ -59,10 +59,9 @@ def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
                 say(f"   {label:>8}  {mean:5.1f}%   95% interval {low:4.1f}% to {high:4.1f}%   (made with {made:.0f}%)")
         path = write_report(posterior, folder / f"{name}.html", overwrite=True)
         say(f"{first + 3}. A page to show somebody: {path}")
-    left = Ledger(book).left("demo survey")
-    say(
-        f"{first + 4}. The ledger now: {left.spends} releases paid for, {'nothing' if left.left is None else left.left.symbols} left."
-    )
+    balance = Ledger(book).left("demo survey")
+    rest = "nothing" if balance.left is None else balance.left.symbols
+    say(f"{3 + 4 * len(plans)}. The ledger now: {balance.spends} releases paid for, {rest} left.")
     return folder
 
 

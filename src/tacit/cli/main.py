@@ -159,7 +159,7 @@ def _print_summary(rows: Any) -> None:
         ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
         r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
         table.add_row(row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat)
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    Console(width=None if sys.stdout.isatty() else 120, markup=False).print(table)
 
 
 @app.command()

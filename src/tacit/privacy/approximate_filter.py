@@ -63,8 +63,8 @@ from tacit.privacy.sums import as_declared, float_below, sum_of
 _GAUSSIAN_FIRST = (Fraction(30, 32), Fraction(1, 32), Fraction(1, 32))
 _OTHER_FIRST = (Fraction(1, 32), Fraction(1, 32), Fraction(30, 32))
 
-# Half of the Renyi share goes to one order of the grid, and each further one gets a third of its neighbour's:
-# 1/2 (1 + 2/3 + 2/9 + ...) = 1.
+# One order of the grid has the largest delta_a, and each further one gets a third of its neighbour's. The largest is
+# 1/2 of the Renyi share, or 2/3 if all others lie below: 1/2 (1 + 2/3 + 2/9 + ...) = 2/3 (1 + 1/3 + 1/9 + ...) = 1.
 _FALL = Fraction(1, 3)
 
 
@@ -119,6 +119,7 @@ def gaussian_mu(total: ApproxDP) -> float:
     return gaussian.mu_for(total.epsilon, _part(total.delta, _GAUSSIAN_FIRST[0]))
 
 
+@lru_cache(maxsize=4096)
 def ideal_gaussian(event: Event) -> tuple[Price, Fraction]:
     """mu^2 of the Gaussian law that ``event`` is near, and its distance to it; mu^2 is inf where nothing is proved."""
     if isinstance(event, GaussianEvent):
@@ -138,20 +139,20 @@ def _suits_gaussian_route(total: ApproxDP, first: Event) -> bool:
 def _limits(epsilon: float, delta: float, shares: tuple[Fraction, ...], own_order: Fraction | None) -> Limits:
     if own_order is None:
         grid = [1 + 2 ** (k / 2) for k in range(-4, 21)]
-        half = _part(delta, shares[2] / 2)
-        centre = max(range(len(grid)), key=lambda i: _renyi_limit(epsilon, half, grid[i]) / grid[i])
+        largest = shares[2] / 2
+        centre = max(range(25), key=lambda i: _renyi_limit(epsilon, _part(delta, largest), grid[i]) / grid[i])
     else:
         # Rounded down: above its own order the event has no price.
         grid = [float_below(1 + (own_order - 1) / Fraction(2 ** (k / 2))) for k in range(25)]
         grid = [order for order in grid if order > 1]
-        centre = 0
+        largest, centre = shares[2] * 2 / 3, 0
     return Limits(
         epsilon=as_declared(epsilon),
         mu_squared=Fraction(gaussian.mu_for(epsilon, _part(delta, shares[0]))) ** 2,
         slack=_slack_limit(epsilon, delta, shares[1]),
         orders=tuple(grid),
         renyi=tuple(
-            _renyi_limit(epsilon, _part(delta, shares[2] / 2 * _FALL ** abs(i - centre)), order)
+            _renyi_limit(epsilon, _part(delta, largest * _FALL ** abs(i - centre)), order)
             for i, order in enumerate(grid)
         ),
     )

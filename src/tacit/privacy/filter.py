@@ -28,6 +28,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from tacit.errors import expected
 from tacit.privacy import gaussian
@@ -175,6 +176,7 @@ class Filter:
         return lambda event: self.admits(spent, event)
 
 
+@lru_cache(maxsize=4096)
 def _renyi_price(event: Event, order: Fraction) -> Price:
     """The least proved bound on D_order, exact where one is.
 

@@ -43,13 +43,17 @@ def float_above(number: Price) -> float:
 
 
 def written_down(number: Price) -> str:
-    """Six digits in decimal, rounded down: what is left is never overstated."""
-    return _written(Fraction(number), ROUND_FLOOR)
+    """Six digits in decimal, rounded down: what is left is never overstated. A float counts as the decimal it shows."""
+    return _written(_decimal(number), ROUND_FLOOR)
 
 
 def written_up(number: Price) -> str:
     """Six digits in decimal, rounded up: what is spent is never understated by more than one part in 10^9."""
-    return _written(Fraction(number) * (1 - Fraction(1, 10**9)), ROUND_CEILING)
+    return _written(_decimal(number) * (1 - Fraction(1, 10**9)), ROUND_CEILING)
+
+
+def _decimal(number: Price) -> Fraction:
+    return number if isinstance(number, Fraction) else Fraction(repr(float(number)))
 
 
 def _written(number: Fraction, rounding: str) -> str:
