@@ -1,4 +1,4 @@
-"""Small processes that use a ledger, for the tests of races, kills and full disks. They print one line for each result."""
+"""Small processes that use a ledger, for the tests of races, kills and full disks. Each result is a printed line."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ def careless_spend(ledger: Ledger, dataset: str, event: LaplaceEvent) -> None:
         log.append(len(entries) + 1, entries[-1].hash, content)
 
 
-def race(path: str, careless: str) -> None:
-    """For each line "dataset epsilon start" wait until start, then try to spend once."""
-    ledger = Ledger(path)
+def race(careless: str) -> None:
+    """For each line "path dataset epsilon start" wait until start, then try to spend once."""
     say("ready")
     for line in sys.stdin:
-        dataset, epsilon, start = line.split()
-        event = LaplaceEvent(Fraction(epsilon), 100)
+        path, dataset, epsilon, start = line.split()
+        ledger, event = Ledger(path), LaplaceEvent(Fraction(epsilon), 100)
         while time.monotonic() < float(start):
             pass
         try:
@@ -57,8 +56,12 @@ def race(path: str, careless: str) -> None:
 
 
 def kills(path: str, dataset: str, count: str, seed: str) -> None:
-    """Fork a child that spends without end, kill it at a random moment, ``count`` times; print what the children printed."""
+    """``count`` times fork a child that spends without end and kill it at a random moment; print what it printed."""
     rng = random.Random(int(seed))
+    start = time.monotonic()
+    for _ in range(3):
+        Ledger(path).spend(dataset, LaplaceEvent(Fraction(1, 1000), 100), PLAN)
+    horizon = min(0.2, max(0.01, 4 * (time.monotonic() - start) / 3))  # a few spends, on a fast disk or a slow one
     interrupted = 0
     for _ in range(int(count)):
         read_end, write_end = os.pipe()
@@ -72,7 +75,7 @@ def kills(path: str, dataset: str, count: str, seed: str) -> None:
                 os._exit(1)
         os.close(write_end)
         os.read(read_end, 1)  # the child has started
-        time.sleep(rng.uniform(0, 0.03))
+        time.sleep(rng.uniform(0, horizon))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         interrupted += os.path.exists(f"{path}-journal")
@@ -92,7 +95,7 @@ def spend_without_end(path: str, dataset: str) -> None:
 
 
 def until_refused(path: str, dataset: str, room: str) -> None:
-    """Spend until refused, with files limited to the ledger's size plus ``room`` bytes; "none" leaves them unlimited."""
+    """Spend until refused, with files limited to the ledger's size plus ``room`` bytes, or not if it is "none"."""
     ledger = Ledger(path)
     if room != "none":
         limit = os.path.getsize(path) + int(room)
@@ -105,5 +108,24 @@ def until_refused(path: str, dataset: str, room: str) -> None:
         say(f"refused: {error}")
 
 
+def as_nobody(path: str, action: str) -> None:
+    """Give up the rights of root, then try to open the ledger, to spend or to verify; print what came of it."""
+    ledger = None if action == "open" else Ledger(path)
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        if ledger is None:
+            Ledger(path)
+        elif action == "spend":
+            ledger.spend("a", LaplaceEvent(Fraction(1, 2), 100), PLAN)
+        elif problems := ledger.verify():
+            say(problems)
+        say("done")
+    except Exception as error:
+        say(f"{type(error).__name__}: {error}")
+
+
 if __name__ == "__main__":
-    {"race": race, "kills": kills, "until-refused": until_refused}[sys.argv[1]](*sys.argv[2:])
+    modes = {"race": race, "kills": kills, "until-refused": until_refused, "as-nobody": as_nobody}
+    modes[sys.argv[1]](*sys.argv[2:])

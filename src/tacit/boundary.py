@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError, TacitError
+from tacit.errors import InputError, TacitError, expected
 from tacit.ledger import Ledger, Receipt, digest
 from tacit.mechanisms.entropy import OSEntropy
 from tacit.names import check_name, clean_name
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tacit.sources.base import Batch, Source
 
 Progress = Callable[[int], None]
+
+_NO_ROWS = "Expected the data to have at least one row."
 
 
 def privatize(
@@ -48,6 +50,10 @@ def privatize(
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")
     name = check_name("dataset", dataset if dataset is not None else _name_of(data))
+    if ledger is not None and not isinstance(ledger, Ledger | str | Path):
+        raise expected("ledger", ledger, "to be a Ledger, the path of one, or None")
+    if source.has_no_rows(needed(plan)[0]):
+        raise InputError(_NO_ROWS)
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     receipt = None if book is None else book.spend(name, plan.event(), digest(plan.to_plain()))
     # From here on the budget counts as spent, whatever happens.
@@ -103,7 +109,7 @@ def exact_sums(source: Source, plan: Plan, progress: Progress | None = None) -> 
         n += batch.rows
         sums = [a + b for a, b in zip(sums, statistic.batch_sum(batch.columns), strict=True)]
     if n == 0:
-        raise InputError("Expected the data to have at least one row.")
+        raise InputError(_NO_ROWS)
     return n, sums
 
 

@@ -24,10 +24,7 @@ _YES = 0.17
 
 def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
     """Make a survey, plan, privatize, infer and report into the folder ``output``; ``say`` gets a line a step."""
-    folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise expected("output", str(output), "to be a folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(output)
     survey = write_atomically(folder / "survey.csv", _survey().encode(), name="survey", overwrite=True)
     say(f"1. A survey of {PEOPLE:,} made-up people: {survey}")
     book = folder / "ledger.db"
@@ -62,6 +59,22 @@ def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
     balance = Ledger(book).left("demo survey")
     rest = "nothing" if balance.left is None else balance.left.symbols
     say(f"{3 + 4 * len(plans)}. The ledger now: {balance.spends} releases paid for, {rest} left.")
+    return folder
+
+
+def _folder(output: str | Path) -> Path:
+    """The folder, made if it is not there. What somebody else has put into it is not overwritten."""
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        survey = folder / "survey.csv"
+        ours = survey.is_file() and survey.read_bytes() == _survey().encode()
+        if not ours and any(folder.iterdir()):
+            raise expected("output", str(output), "to be a new or empty folder, or one that the demo has filled before")
+    except FileExistsError:
+        raise expected("output", str(output), "to be a folder") from None
+    except OSError as error:
+        raise expected("output", str(output), f"to be a folder that can be filled: {error.strerror}") from None
     return folder
 
 

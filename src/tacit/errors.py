@@ -27,14 +27,28 @@ class RefusedError(TacitError):
 
 
 def expected(name: str, value: object, condition: str) -> InputError:
-    """Build the one error sentence: ``Expected epsilon=-1 to be a positive number.``"""
-    shown = repr(value)
-    if len(shown) > 80:
-        shown = shown[:77] + "..."
-    return InputError(f"Expected {name}={shown} {condition}.")
+    """Build the one error sentence: ``Expected epsilon=-1 to be a positive number.``
+
+    It is one line of a bounded length that any terminal can show, whatever ``value`` is.
+    """
+    try:
+        shown = repr(value)
+    except Exception:  # an integer of thousands of digits, a list nested too deeply
+        shown = f"<{type(value).__name__}>"
+    return InputError(_one_line(f"Expected {name}={_cut(shown, 80)} {_cut(condition, 400)}."))
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
     """A hint in brackets when ``name`` looks like a misspelling of one of ``names``, else nothing."""
-    close = get_close_matches(str(name), list(names), n=1)
+    if not isinstance(name, str) or len(name) > 100:  # comparing long texts takes time quadratic in their length
+        return ""
+    close = get_close_matches(name, list(names), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def _one_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from tacit.errors import InputError, expected
@@ -11,35 +14,62 @@ from tacit.errors import InputError, expected
 
 def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
     """Refuse now what would fail later: a missing folder, a folder in the file's place, a file already there."""
-    target = Path(path)
-    if target.is_dir():
-        raise expected(name, str(path), "to be a file, not a folder")
-    if not target.parent.is_dir():
-        raise expected(name, str(path), "to lie in a folder that exists")
-    if target.exists() and not overwrite:
-        raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting")
-    if not os.access(target.parent, os.W_OK):
-        raise expected(name, str(path), "to lie in a folder that can be written to")
+    target = _as_path(path, name)
+    try:
+        if target.is_dir():
+            raise expected(name, str(path), "to be a file, not a folder")
+        if not target.parent.is_dir():
+            raise expected(name, str(path), "to lie in a folder that exists")
+        with suppress(FileNotFoundError):
+            os.lstat(target)  # not exists(): a link to nowhere is in the way as well
+            if not overwrite:
+                raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting")
+            if not target.is_file():
+                raise expected(name, str(path), "to be a regular file where there is one to overwrite")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise expected(name, str(path), "to lie in a folder that can be written to")
+    except OSError as error:
+        raise _failed(name, path, "writable", error) from None
     return target
+
+
+def check_apart(path: str | Path, name: str, **others: str | Path | None) -> None:
+    """Refuse an output that is one of the ``others``, which are read or kept: overwriting would destroy it.
+
+    A folder stands for the Parquet files right inside it, a ledger also for the files that SQLite puts beside it.
+    """
+    target = os.path.realpath(path)
+    for other, place in others.items():
+        if place is None:
+            continue
+        taken = os.path.realpath(place)
+        inside = target.lower().endswith(".parquet") and os.path.dirname(target) == taken
+        beside = other == "ledger" and target in (f"{taken}-journal", f"{taken}-wal", f"{taken}-shm")
+        if target == taken or inside or beside or _same_file(path, place):
+            raise expected(name, str(path), f"not to be the {other} or part of it, which would be lost")
+
+
+def _same_file(path: str | Path, other: str | Path) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
 
 
 def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: bool) -> Path:
     """Write to a temporary file beside ``path``, sync it, and move it into place in one step."""
     target = check_writable(path, name=name, overwrite=overwrite)
-    temporary: str | None = None
+    # The name is chosen before the file is made, so that whatever stops us in between, the file is removed.
+    temporary = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}"
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as stream:
+        with open(temporary, "xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         if overwrite:
             os.replace(temporary, target)
         else:
-            os.link(temporary, target)  # unlike a rename, fails if another process made the file meanwhile
-            os.unlink(temporary)
-        temporary = None
+            _put(temporary, target)
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -48,32 +78,50 @@ def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: 
     except FileExistsError:
         raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting") from None
     except OSError as error:
-        raise InputError(f"Expected {name}={str(path)!r} to be writable: {error.strerror or error}.") from None
+        raise _failed(name, path, "writable", error) from None
     finally:
-        if temporary is not None and os.path.exists(temporary):
+        with suppress(OSError):
             os.unlink(temporary)
     return target
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+def _put(temporary: Path, target: Path) -> None:
+    try:
+        os.link(temporary, target)  # unlike a rename, fails if another process made the file meanwhile
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        if os.path.lexists(target):  # without hard links, as on a memory stick, one can only look first
+            raise FileExistsError from None
+        os.rename(temporary, target)
+
+
+def check_readable(path: str | Path, *, name: str) -> Path:
+    """Refuse what cannot be read as a file: a folder, a pipe that may wait for ever, a device that may never end."""
+    source = _as_path(path, name)
+    try:
+        mode = source.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise expected(name, str(path), "to be a file, not a folder")
+        if not stat.S_ISREG(mode):
+            raise expected(name, str(path), "to be a regular file")
+        source.open("rb").close()
+    except FileNotFoundError:
+        raise expected(name, str(path), "to be a file that exists") from None
+    except OSError as error:
+        raise _failed(name, path, "readable", error) from None
+    return source
 
 
 def read_bytes(path: str | Path, *, name: str, limit: int = 2**28) -> bytes:
     """The content of a file that holds no rows (a plan, a release), or one clear sentence."""
-    source = Path(path)
+    source = check_readable(path, name=name)
     try:
-        if source.is_dir():
-            raise expected(name, str(path), "to be a file, not a folder")
         if source.stat().st_size > limit:
             raise expected(name, str(path), f"to be smaller than {limit} bytes")
         return source.read_bytes()
-    except FileNotFoundError:
-        raise expected(name, str(path), "to be a file that exists") from None
     except OSError as error:
-        raise InputError(f"Expected {name}={str(path)!r} to be readable: {error.strerror or error}.") from None
+        raise _failed(name, path, "readable", error) from None
 
 
 def read_text(path: str | Path, *, name: str) -> str:
@@ -82,3 +130,13 @@ def read_text(path: str | Path, *, name: str) -> str:
         return read_bytes(path, name=name).decode("utf-8")
     except UnicodeDecodeError:
         raise expected(name, str(path), "to be text in UTF-8") from None
+
+
+def _as_path(path: object, name: str) -> Path:
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        raise expected(name, path, "to be the path of a file")
+    return Path(path)
+
+
+def _failed(name: str, path: object, what: str, error: OSError) -> InputError:
+    return expected(name, str(path), f"to be {what}: {error.strerror or error}")

@@ -14,6 +14,8 @@ from tacit.posterior import Posterior, build_tree
 from tacit.release import Release, as_release
 from tacit.schema import Schema
 
+_MOST_DRAWS = 10**7
+
 
 def infer(
     release: Release | str | Path,
@@ -80,6 +82,9 @@ def check_settings(*, warmup: int, draws: int, chains: int, seed: int) -> Settin
             raise expected(name, value, f"to be a whole number, at least {least}")
     if seed >= 2**63:
         raise expected("seed", seed, "to be below 2^63")
+    for name, value in (("chains", chains), ("draws", chains * draws), ("warmup", chains * warmup)):
+        if value > _MOST_DRAWS:  # past the memory the compiled code would abort the process
+            raise expected(name, value, f"of all chains together to be at most {_MOST_DRAWS}")
     return Settings(warmup, draws)
 
 

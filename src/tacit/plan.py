@@ -21,7 +21,7 @@ from tacit.models.registry import FAMILIES
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.schema import Schema
+from tacit.schema import Schema, check_column_name
 from tacit.statistics.statistic import Statistic
 
 
@@ -37,8 +37,7 @@ class Person:
     max_rows: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str) or not self.id:
-            raise expected("id", self.id, "to name the column that tells people apart")
+        check_column_name("id", self.id)
         if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or not 1 <= self.max_rows <= 10**6:
             raise expected("max_rows", self.max_rows, "to be a whole number from 1 to 1000000")
 
@@ -56,7 +55,7 @@ class AddNoise:
     unit: Person | None = None
 
     def __post_init__(self) -> None:
-        if self.law is not None and self.law not in NOISES:
+        if self.law is not None and (not isinstance(self.law, str) or self.law not in NOISES):
             raise expected("law", self.law, f"to be one of {', '.join(NOISES)}{did_you_mean(self.law, NOISES)}")
         if self.unit is not None and not isinstance(self.unit, Person):
             raise expected("unit", self.unit, "to be a Person, or nothing when every row is one")
@@ -120,6 +119,8 @@ class Plan:
     def from_plain(cls, tables: Mapping[str, Any]) -> Plan:
         """Read plain tables; every key must be known."""
         known = ("model", "schema", "budget", "mechanism")
+        if not isinstance(tables, Mapping):
+            raise expected("plan", tables, "to be a mapping of tables")
         for name in tables:
             if name not in known:
                 raise expected("plan table", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
@@ -146,9 +147,12 @@ class Plan:
     def from_toml(cls, text: str) -> Plan:
         """Read a plan from text."""
         try:
-            return cls.from_plain(tomllib.loads(text))
+            tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"Expected the plan to be TOML: {error}.") from None
+        except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
+            raise InputError("Expected the plan to be TOML without endless numbers or nesting.") from None
+        return cls.from_plain(tables)
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
@@ -164,7 +168,7 @@ def _model_from_plain(table: Mapping[str, Any]) -> Model:
     if "family" not in table:
         raise InputError(f"Expected [model] to say its family: one of {', '.join(FAMILIES)}.")
     family = table["family"]
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise expected("family", family, f"to be one of {', '.join(FAMILIES)}{did_you_mean(family, FAMILIES)}")
     return FAMILIES[family].from_plain({k: v for k, v in table.items() if k != "family"})
 

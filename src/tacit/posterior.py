@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
-from tacit.files import check_writable, write_atomically
+from tacit.files import check_readable, check_writable, write_atomically
 from tacit.release import Release
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
@@ -130,28 +130,50 @@ class Posterior:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a netCDF file, whole or not at all."""
         check_writable(path, name="posterior", overwrite=overwrite)
-        with tempfile.TemporaryDirectory() as folder:
-            whole = os.path.join(folder, "posterior.nc")
-            self.tree.to_netcdf(whole, engine="h5netcdf")
-            return write_atomically(path, Path(whole).read_bytes(), name="posterior", overwrite=overwrite)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                whole = os.path.join(folder, "posterior.nc")
+                self.tree.to_netcdf(whole, engine="h5netcdf")
+                content = Path(whole).read_bytes()
+        except OSError as error:
+            reason = error.strerror or "the temporary folder is full or cannot be written to"
+            raise expected("posterior", str(path), f"to be writable: {reason}") from None
+        return write_atomically(path, content, name="posterior", overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Posterior:
         """Read a netCDF file that `save` wrote."""
         import xarray
 
-        if not Path(path).is_file():
-            raise expected("posterior", str(path), "to be a file that exists")
+        check_readable(path, name="posterior")
         try:
             with xarray.open_datatree(path, engine="h5netcdf") as tree:
                 posterior = cls(tree.load())
-            _ = posterior.tree["posterior"], posterior.prior, posterior.method
-        except InputError:
+            if not _is_whole(posterior):
+                raise KeyError
+        except InputError:  # a release that contradicts itself
             raise
         except Exception:  # h5netcdf raises many kinds on a file that is not netCDF
             raise expected("posterior", str(path), "to be a posterior that tacit saved") from None
-        _ = posterior.release  # a release that contradicts itself is refused here
         return posterior
+
+
+def _is_whole(posterior: Posterior) -> bool:
+    """Whether the draws are those of the release's model, as numbers of the right shape."""
+    plan = posterior.release.plan
+    dims, coords = plan.model.dims(plan.schema), plan.model.coords(plan.schema)
+    group = posterior.tree["posterior"]
+    arrays = {str(name): array.values for name, array in group.data_vars.items()}
+    lead = next(iter(arrays.values())).shape[:2]
+    return (
+        isinstance(posterior.prior, dict)
+        and posterior.method in plan.model.methods
+        and len(lead) == 2
+        and min(lead) >= 1
+        and set(arrays) == set(dims)
+        and all(arrays[name].shape == (*lead, *(len(coords[axis]) for axis in axes)) for name, axes in dims.items())
+        and all(array.dtype.kind in "fiu" for array in arrays.values())
+    )
 
 
 def _labels(name: str, array: Any) -> list[str]:

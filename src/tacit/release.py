@@ -41,8 +41,8 @@ class Release:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        if not _is_int(self.n) or self.n < 1:
-            raise expected("n", self.n, "to be a whole number of rows, at least 1")
+        if not _is_int(self.n) or not 1 <= self.n < 2**53:
+            raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
         if not all(_is_int(v) for v in self.values):
             raise InputError("Expected values to be whole numbers.")
         if len(self.values) != len(self.entries):
@@ -54,8 +54,8 @@ class Release:
             check_name(name, getattr(self, name))
         if not isinstance(self.simulated, bool):
             raise expected("simulated", self.simulated, "to be true or false")
-        if self.ledger is not None and not isinstance(self.ledger, Mapping):
-            raise expected("ledger", self.ledger, "to be a table or null")
+        if self.ledger is not None:
+            _check_receipt(self.ledger)
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -140,7 +140,9 @@ class Release:
         """Read a release from text."""
         try:
             plain = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
-        except (json.JSONDecodeError, RecursionError):
+        except InputError:
+            raise
+        except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
             raise InputError("Expected the release to be JSON; it may be cut short.") from None
         return cls.from_plain(plain)
 
@@ -152,6 +154,16 @@ class Release:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release to a file, whole or not at all."""
         return write_atomically(path, self.to_json().encode(), name="release", overwrite=overwrite)
+
+
+def _check_receipt(receipt: object) -> None:
+    """Refuse what no ledger has given as its receipt; whether it is true, `tacit ledger verify` says."""
+    if not isinstance(receipt, Mapping) or set(receipt) != {"ledger", "entry", "head"}:
+        raise expected("ledger", receipt, "to be null, or a receipt with a ledger, an entry and a head")
+    for name in ("ledger", "head"):
+        check_name(f"ledger {name}", receipt[name])
+    if not _is_int(receipt["entry"]) or not 1 <= receipt["entry"] < 2**63:
+        raise expected("ledger entry", receipt["entry"], "to be a whole number, at least 1")
 
 
 def _is_int(value: object) -> bool:

@@ -33,7 +33,10 @@ class Number:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise expected(name, value, "to be a number")
-            object.__setattr__(self, name, float(value))
+            try:
+                object.__setattr__(self, name, float(value))
+            except OverflowError:
+                raise expected(name, value, "to be a number that float64 can hold") from None
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise expected("bounds", (self.low, self.high), "to be two finite numbers, the smaller one first")
         if not math.isfinite(self.high - self.low):
@@ -73,6 +76,8 @@ class Category:
             raise expected("levels", list(levels), "to be finite numbers")
         if any(isinstance(v, str) and v != v.strip(" \t\n\r\v\f") for v in levels):
             raise expected("levels", list(levels), "to have no spaces around them, as cells lose theirs")
+        if any(isinstance(v, str) and not _writable(v) for v in levels):
+            raise expected("levels", list(levels), "to hold no null character and no half of a surrogate pair")
         if len(set(levels)) != len(levels):
             raise expected("levels", list(levels), "to differ from each other")
         if self.missing is None:
@@ -108,6 +113,19 @@ class Identifier:
 Column = Number | Category | Identifier
 
 
+def check_column_name(what: str, name: object) -> None:
+    """Refuse what no header can name; ``what`` says in the refusal which name it is."""
+    if not isinstance(name, str) or not name or name != name.strip():
+        raise expected(what, name, "to be a non-empty string without spaces around it")
+    if not _writable(name):
+        raise expected(what, name, "to hold no null character and no half of a surrogate pair")
+
+
+def _writable(text: str) -> bool:
+    """Whether every format that tacit writes can hold ``text``."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def _shortest(value: float) -> float | int:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
@@ -125,7 +143,11 @@ def _column_from_plain(value: object) -> Column:
         return value
     if isinstance(value, Mapping):
         keys = set(value)
-        if keys - {"bounds", "levels", "missing"} or len(keys & {"bounds", "levels"}) != 1:
+        for key in value:
+            if key not in ("bounds", "levels", "missing"):
+                hint = did_you_mean(key, ("bounds", "levels", "missing"))
+                raise expected("key", key, f"to be bounds, levels or missing{hint}")
+        if len(keys & {"bounds", "levels"}) != 1:
             raise expected("column", dict(value), "to have either `bounds` or `levels`, and perhaps `missing`")
         if "levels" in keys:
             levels = value["levels"]
@@ -157,14 +179,13 @@ class Schema(Mapping[str, Column]):
         if not declared:
             raise InputError("Expected schema to declare at least one column.")
         for name in declared:
-            if not isinstance(name, str) or not name or name != name.strip():
-                raise expected("column name", name, "to be a non-empty string without spaces around it")
+            check_column_name("column name", name)
         self._columns = {name: column_from_plain(name, value) for name, value in declared.items()}
 
     def __getitem__(self, name: str) -> Column:
         try:
             return self._columns[name]
-        except KeyError:
+        except (KeyError, TypeError):  # TypeError: a plan that gives a list for the name
             raise expected("column", name, f"to be declared in the schema{did_you_mean(name, self)}") from None
 
     def __iter__(self) -> Iterator[str]:

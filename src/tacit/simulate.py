@@ -18,6 +18,8 @@ from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 
+_MOST_ROWS = 10**8
+
 
 class SeededEntropy:
     """A repeatable stand-in for the operating system's generator. Not secret, hence not private."""
@@ -63,8 +65,8 @@ def simulate(
     from tacit.sources.open import open_source
 
     plan = as_plan(plan)
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise expected("n", n, "to be a whole number of rows, at least 1")
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_ROWS:
+        raise expected("n", n, f"to be a whole number of rows from 1 to {_MOST_ROWS}: they are all held in memory")
     check_settings(warmup=0, draws=4, chains=1, seed=seed)
     rng = np.random.default_rng(seed)
     if parameters is None:

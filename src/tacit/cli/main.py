@@ -6,6 +6,7 @@ and errors to standard error.
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from pathlib import Path
@@ -15,7 +16,7 @@ import typer
 from rich.console import Console
 
 from tacit.cli import ledger
-from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, print_json, progress, say
+from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, harmless, print_json, progress, say
 from tacit.errors import InputError, RefusedError, TacitError, expected
 from tacit.version import __version__
 
@@ -74,10 +75,11 @@ def privatize(
 ) -> None:
     """Spend privacy on rows that you hold, and write the release. The only command that reads your rows."""
     import tacit
-    from tacit.files import check_writable
+    from tacit.files import check_apart, check_writable
 
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
         raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")
+    check_apart(output, "output", plan=plan, data=data, ledger=ledger)
     check_writable(output, name="output", overwrite=overwrite)
     with progress("Reading rows", "rows") as advance:
         release = tacit.privatize(data, plan, ledger=ledger, dataset=dataset, progress=advance)
@@ -116,10 +118,16 @@ def infer(
 ) -> None:
     """Turn a release into a posterior whose intervals include the noise that privacy added."""
     import tacit
-    from tacit.files import check_writable
+    from tacit.files import check_apart, check_writable
 
+    check_apart(output, "output", release=release)
     check_writable(output, name="output", overwrite=overwrite)
-    changes = dict(_prior_change(text) for text in prior or [])
+    changes: dict[str, Any] = {}
+    for text in prior or []:
+        name, value = _prior_change(text)
+        if name in changes:
+            raise expected("prior", text, f"to be the only change of {name!r}")
+        changes[name] = value
     with progress("Sampling", None):
         posterior = tacit.infer(
             release, method=method, prior=changes or None, seed=seed, chains=chains, draws=draws, warmup=warmup
@@ -158,8 +166,8 @@ def _print_summary(rows: Any) -> None:
     for row in rows:
         ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
         r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
-        table.add_row(row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat)
-    Console(width=None if sys.stdout.isatty() else 120, markup=False).print(table)
+        table.add_row(harmless(row.name), *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat)
+    Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False).print(table)
 
 
 @app.command()
@@ -175,7 +183,10 @@ def simulate(
     import numpy as np
 
     import tacit
+    from tacit.files import check_apart, check_writable
 
+    check_apart(output, "output", plan=plan)
+    check_writable(output, name="output", overwrite=overwrite)
     simulation = tacit.simulate(plan, n=n, seed=seed)
     simulation.release.save(output, overwrite=overwrite)
     truth = {name: np.asarray(value).tolist() for name, value in simulation.parameters.items()}
@@ -196,7 +207,10 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about a posterior."""
     import tacit
+    from tacit.files import check_apart, check_writable
 
+    check_apart(output, "output", posterior=posterior)
+    check_writable(output, name="output", overwrite=overwrite)
     with progress("Drawing", None):
         tacit.write_report(posterior, output, overwrite=overwrite)
     if as_json:
@@ -218,11 +232,19 @@ def demo(
 def main() -> None:
     """Run the command line; every expected failure is one sentence and an exit code."""
     warnings.showwarning = lambda message, *_rest, **_more: print(f"Warning: {message}", file=sys.stderr)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does; a name may hold any character
     try:
         app()
     except TacitError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
+    except MemoryError:
+        print("Error: Expected the machine to have enough memory for this.", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:  # standard output among others: nothing of it is about a row
+        print(f"Error: Expected the system to do as asked: {error.strerror or 'it did not'}.", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         sys.exit(1)

@@ -17,14 +17,23 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output
 Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable.")]
 
 
+# What a plan or a release names may come from somebody else: it must not steer the terminal.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+
+
 def say(line: str) -> None:
-    """Print one line of a result."""
-    print(line)
+    """Print one line of a result, or several."""
+    print(harmless(line), flush=True)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON object."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json.dumps(value, indent=2, ensure_ascii=False), flush=True)
+
+
+def harmless(text: str) -> str:
+    """The text with its control characters spelled out."""
+    return text.translate(_CONTROLS)
 
 
 @contextmanager

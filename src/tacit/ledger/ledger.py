@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from collections.abc import Generator, Iterable
@@ -16,11 +15,10 @@ from tacit.ledger import store
 from tacit.ledger.accounts import Account, replay
 from tacit.ledger.balance import Balance, balance
 from tacit.ledger.chain import HASH, Entry, Receipt, read_chain
+from tacit.names import check_name
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee
-
-NAME = re.compile(r"[\w][\w .:+@-]{0,199}")
 
 
 class Ledger:
@@ -35,7 +33,7 @@ class Ledger:
         with store.reading(self.path) as log:
             entries, problems = read_chain(log.rows(), log.head())
         if not entries:
-            raise InputError(f"Expected ledger={str(path)!r} to be intact: {problems[0]}.")
+            raise self.not_intact(problems[0])
         self.id = str(entries[0].content.get("id"))
 
     @classmethod
@@ -59,7 +57,7 @@ class Ledger:
 
     def new_dataset(self, name: str, total: Guarantee) -> None:
         """Set the ``total`` of a new data set. It can never be changed."""
-        _check_name("dataset", name)
+        check_name("dataset", name)
         Filter(total)
         if total.assumes:
             raise expected("assumes", total.assumes, "to be empty: a total assumes nothing of its own")
@@ -89,7 +87,7 @@ class Ledger:
 
     def record_release(self, receipt: Receipt, release_id: str, release_digest: str) -> None:
         """Note which release a `spend` has paid for: once for each receipt, and each release id once."""
-        _check_name("release_id", release_id)
+        check_name("release_id", release_id)
         _check_digest("release_digest", release_digest)
         with self._writing() as book:
             if problem := receipt.contradicts(book.entries):
@@ -162,9 +160,16 @@ class Ledger:
         with store.writing(self.path) as log:
             try:
                 book = _Book(self, log)
+                # An entry on a damaged page could be lost again with it.
+                if damage := log.damage():
+                    raise self.not_intact(damage[0])
             except InputError as error:
                 raise RefusedError(str(error)) from None
             yield book
+
+    def not_intact(self, problem: str) -> InputError:
+        """The error for a ledger that cannot be trusted."""
+        return InputError(f"Expected ledger={str(self.path)!r} to be intact: {problem}.")
 
 
 @dataclass(init=False)
@@ -181,7 +186,7 @@ class _Book:
         if self.entries and self.entries[0].content.get("id") != ledger.id:
             problems.append("another ledger has taken its place")
         if problems:
-            raise InputError(f"Expected ledger={str(ledger.path)!r} to be intact: {problems[0]}.")
+            raise ledger.not_intact(problems[0])
         self._ledger, self._log = ledger, log
 
     def account(self, dataset: str) -> Account:
@@ -200,11 +205,6 @@ class _Book:
 
 def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time()))
-
-
-def _check_name(what: str, name: object) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise expected(what, name, "to be 1 to 200 letters, digits, spaces or .:+@_- characters")
 
 
 def _check_digest(what: str, digest: object) -> None:

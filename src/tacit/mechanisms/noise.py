@@ -30,7 +30,11 @@ class Noise(ABC):
         scales = tuple(int(s) for s in self.scales)
         object.__setattr__(self, "scales", scales)
         if not scales or min(scales) < 1 or max(scales) > LARGEST_SCALE:
-            raise expected("scales", scales, "to be one or more whole numbers from 1 to 2^120")
+            raise expected(
+                "scales",
+                scales,
+                "to be one or more whole numbers from 1 to 2^120; epsilon, delta, rho or mu may be too small",
+            )
 
     @classmethod
     @abstractmethod

@@ -148,7 +148,7 @@ def _limits(epsilon: float, delta: float, shares: tuple[Fraction, ...], own_orde
         largest, centre = shares[2] * 2 / 3, 0
     return Limits(
         epsilon=as_declared(epsilon),
-        mu_squared=Fraction(gaussian.mu_for(epsilon, _part(delta, shares[0]))) ** 2,
+        mu_squared=_gaussian_limit(epsilon, _part(delta, shares[0])),
         slack=_slack_limit(epsilon, delta, shares[1]),
         orders=tuple(grid),
         renyi=tuple(
@@ -156,6 +156,11 @@ def _limits(epsilon: float, delta: float, shares: tuple[Fraction, ...], own_orde
             for i, order in enumerate(grid)
         ),
     )
+
+
+def _gaussian_limit(epsilon: float, delta: float) -> Fraction:
+    """mu_for(epsilon, delta_G)^2, rounded down."""
+    return Fraction(gaussian.mu_for(epsilon, delta)) ** 2 if delta > 0 else Fraction(0)
 
 
 def _renyi_limit(epsilon: float, delta: float, order: float) -> float:

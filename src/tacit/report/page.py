@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -48,32 +49,49 @@ def _figure(posterior: Posterior) -> str:
     import numpy as np
     from matplotlib.figure import Figure
 
-    numbers = _numbers(posterior)
+    numbers = [(name, values, edges) for name, values in _numbers(posterior) if (edges := _bins(values)) is not None]
+    if not numbers:
+        return ""
     columns = min(3, len(numbers))
     lines = -(-len(numbers) // columns)
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "tacit", "font.family": "sans-serif"}):
         figure = Figure(figsize=(3.2 * columns, 2.2 * lines), layout="constrained")
-        for place, (name, values) in enumerate(numbers):
+        for place, (name, values, edges) in enumerate(numbers):
             axes = figure.add_subplot(lines, columns, place + 1)
-            whole = bool(np.all(values == np.round(values)))
-            low, high = np.quantile(values, [0.001, 0.999])
-            width = max(1.0, np.ceil((high - low) / 40)) if whole else (high - low) / 40 or 1.0
-            edges = np.arange(low - width, high + 2 * width, width) - (0.5 if whole else 0.0)
-            heights, edges = np.histogram(values, bins=edges, density=True)
+            heights, _ = np.histogram(values, bins=edges, density=True)
             left, right = np.quantile(values, [0.025, 0.975])
             middles = (edges[1:] + edges[:-1]) / 2
             inside = (middles >= left) & (middles <= right)
-            axes.bar(middles, heights, width=width * 1.01, color=np.where(inside, _BLUE, _GREY).tolist())
+            axes.bar(middles, heights, width=np.diff(edges) * 1.01, color=np.where(inside, _BLUE, _GREY).tolist())
             axes.axvline(float(values.mean()), color="black", linewidth=1)
-            axes.set_title(name, fontsize=10)
+            axes.set_title(name, fontsize=10, parse_math=False)
             axes.set_yticks([])
             axes.tick_params(labelsize=8)
             for side in ("top", "left", "right"):
                 axes.spines[side].set_visible(False)
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # the text stays text: the browser has the fonts
+            figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def _bins(values: Any) -> Any:
+    """The edges of about 40 bins, whole ones for whole numbers; None where the draws cannot be told apart or drawn."""
+    import numpy as np
+
+    if not np.isfinite(values).all():
+        return None
+    low, high = np.quantile(values, [0.001, 0.999])
+    with np.errstate(over="ignore"):
+        if whole := bool(np.all(values == np.round(values))):
+            width = max(1.0, np.ceil((high - low) / 40))
+        else:
+            width = (high - low) / 40 or 1.0
+        edges = low - width + width * np.arange(44) - (0.5 if whole else 0.0)
+    edges = edges[: np.searchsorted(edges, high + 2 * width)]
+    return edges if len(edges) > 1 and np.isfinite(edges).all() and (np.diff(edges) > 0).all() else None
 
 
 def _numbers(posterior: Posterior) -> list[tuple[str, Any]]:

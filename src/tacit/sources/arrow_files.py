@@ -24,7 +24,7 @@ def open_ipc(path: Path) -> ArrowRows:
     label = label_of(path)
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-            schema = reader.schema
+            schema, empty = reader.schema, reader.num_record_batches == 0
     except Exception:
         raise expected("data", label, "to be an Arrow IPC file") from None
 
@@ -34,14 +34,14 @@ def open_ipc(path: Path) -> ArrowRows:
             for i in range(reader.num_record_batches):
                 yield reader.get_batch(i)
 
-    return ArrowRows(label, tuple(schema.names), (Part(label, schema, read),))
+    return ArrowRows(label, tuple(schema.names), (Part(label, schema, read, empty),))
 
 
 def _parquet_part(path: Path) -> Part:
     label = label_of(path)
     try:
         with pa.OSFile(str(path)) as file, _reader(file) as reader:
-            schema = reader.schema_arrow
+            schema, empty = reader.schema_arrow, reader.metadata.num_rows == 0
     except Exception:
         raise expected("data", label, "to be a Parquet file") from None
 
@@ -49,7 +49,7 @@ def _parquet_part(path: Path) -> Part:
         with pa.OSFile(str(path)) as file, _reader(file) as reader:
             yield from reader.iter_batches(batch_size=batch_rows, columns=list(columns))
 
-    return Part(label, schema, read)
+    return Part(label, schema, read, empty)
 
 
 def _reader(file: Any) -> Any:

@@ -17,12 +17,14 @@ class Part:
     """One stretch of the rows, such as one file of several, with a schema of its own.
 
     ``read`` takes the column names and the largest batch that is wanted, and gives record batches that hold at least
-    these columns. Larger batches than wanted are cut.
+    these columns. Larger batches than wanted are cut. ``empty`` says that there is nothing to read, where that is known
+    beforehand.
     """
 
     label: str
     schema: pa.Schema
     read: Callable[[Sequence[str], int], Iterable[pa.RecordBatch]]
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class ArrowRows(Source):
             for name, position in locate(part.label, part.schema.names, columns).items():
                 check_type(part.label, name, part.schema.field(position).type, schema[name])
 
+    def has_no_rows(self, columns: Sequence[str]) -> bool:
+        """Whether every part is known to be empty."""
+        return all(part.empty for part in self.parts)
+
     def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         """Parse part by part."""
         check_batch_rows(batch_rows)
@@ -49,10 +55,14 @@ class ArrowRows(Source):
 
 
 def one_part(
-    label: str, schema: pa.Schema, read: Callable[[Sequence[str], int], Iterable[pa.RecordBatch]]
+    label: str,
+    schema: pa.Schema,
+    read: Callable[[Sequence[str], int], Iterable[pa.RecordBatch]],
+    *,
+    empty: bool = False,
 ) -> ArrowRows:
     """Rows that are all in one part."""
-    return ArrowRows(label, tuple(schema.names), (Part(label, schema, read),))
+    return ArrowRows(label, tuple(schema.names), (Part(label, schema, read, empty),))
 
 
 def _parse(batch: pa.RecordBatch, schema: Schema, columns: Sequence[str]) -> Batch:

@@ -17,7 +17,7 @@ def open_table(table: pa.Table) -> ArrowRows:
     def read(columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         return table.select([table.schema.names.index(name) for name in columns]).to_batches(batch_rows)
 
-    return one_part("the table", table.schema, read)
+    return one_part("the table", table.schema, read, empty=table.num_rows == 0)
 
 
 def open_stream(data: Any) -> ArrowRows:

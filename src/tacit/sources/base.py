@@ -54,6 +54,10 @@ class Source(ABC):
     def check(self, schema: Schema, columns: Sequence[str]) -> None:
         """Refuse columns that are absent, ambiguous or of a type that can not be parsed. Reads no row."""
 
+    def has_no_rows(self, columns: Sequence[str]) -> bool:
+        """Whether a header, a footer or a length tells that there is no row at all. Their number is public."""
+        return False
+
     @abstractmethod
     def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         """Every row exactly once, in order, at most ``batch_rows`` at a time; only ``columns`` are read.

@@ -35,6 +35,13 @@ class CsvFile(Source):
         """Refuse columns that the header does not name, or names twice."""
         locate(self.label, self.names, columns)
 
+    def has_no_rows(self, columns: Sequence[str]) -> bool:
+        """Whether the file ends with its header."""
+        try:
+            return self.path.stat().st_size <= self.body
+        except OSError:  # it was there a moment ago; reading it will say what is wrong
+            return False
+
     def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         """Parse the file block by block."""
         check_batch_rows(batch_rows)

@@ -52,6 +52,11 @@ class Frame(Source):
         """Refuse columns that are absent, of unequal lengths, or of a type that can not be parsed."""
         self._held(schema, columns)
 
+    def has_no_rows(self, columns: Sequence[str]) -> bool:
+        """Whether the columns are of length 0."""
+        position = locate(self.label, self.names, columns)[columns[0]]
+        return _hold(self.label, columns[0], self.pick(position)).rows == 0
+
     def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         """Parse slice by slice."""
         check_batch_rows(batch_rows)

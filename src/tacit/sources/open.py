@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,10 +61,12 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
 def _open_path(path: Path) -> Source:
     label = label_of(path)
     folder: list[Path] | None = None
+    regular = True
     try:
-        if path.is_dir():
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
             folder = sorted(entry for entry in path.iterdir() if _is_part(entry))
-        else:
+        elif regular := stat.S_ISREG(mode):
             path.open("rb").close()
     except FileNotFoundError:
         raise expected("data", label, "to exist") from None
@@ -71,6 +74,8 @@ def _open_path(path: Path) -> Source:
         raise expected("data", label, "to be readable with your permissions") from None
     except (OSError, ValueError):  # ValueError: a null byte in the path
         raise expected("data", label, "to be a file that can be read") from None
+    if not regular:  # a pipe may wait for ever, and rows are read by another opening than the header
+        raise expected("data", label, "to be a regular file, or a folder")
     if folder is not None:
         if not folder:
             raise expected("data", label, "to be a file, or a folder with .parquet files right inside it")

@@ -39,11 +39,11 @@ def by_person(
     place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
     kept = order[place < max_rows]
     empty = len(starts) * max_rows - len(kept)
-    whole = {
-        name: np.concatenate([values[kept], np.full(empty, _stand_in(schema, name), values.dtype)])
-        for name, values in cells.items()
-    }
-    yield from Batch(len(kept) + empty, whole).split(batch_rows)
+    yield from Batch(len(kept), {name: values[kept] for name, values in cells.items()}).split(batch_rows)
+    size = min(empty, batch_rows)  # the empty rows may be far more than memory holds
+    filler = {name: np.full(size, _stand_in(schema, name), values.dtype) for name, values in cells.items()}
+    for start in range(0, empty, batch_rows):
+        yield from Batch(min(size, empty - start), filler).split(batch_rows)
 
 
 def _stand_in(schema: Schema, name: str) -> float | int:

@@ -1,0 +1,113 @@
+"""The normal-Wishart law of a Gram matrix with every parameter integrated out, and the parameters given the matrix.
+
+Rows (1, x, y) with x ~ N(mu_x, Sigma_x), y | x ~ N(theta'(1, x), sigma^2) and the priors
+
+    Sigma_x ~ IW(Psi0, nu0),  mu_x | Sigma_x ~ N(m0, Sigma_x / kappa0),
+    sigma^2 ~ IG(a0, b0),     theta | sigma^2 ~ N(mu0, sigma^2 Lambda0^-1).
+
+The Gram matrix B of (1, x, y) is sufficient. With d covariates, p = d + 1, S the centred scatter of x, G the block of
+(1, x) in B and RSS the residual sum of squares, its density with respect to the distinct entries is, up to a constant,
+
+    (n-d-2)/2 log|S| - (nu0+n)/2 log|Psi_n| - 1/2 log|S| + ((n-p)/2 - 1) log RSS - 1/2 log|G + Lambda0| - a_n log b_n
+
+The first two terms are the law of (sum x, S): normal-Wishart, mixed over the normal-inverse-Wishart prior. The others are
+the law of (X'y, y'y) given X: least-squares estimate and RSS, mixed over the normal-inverse-gamma prior; log|S| enters
+through |G| = n |S|. Given B, (theta, sigma^2) and (mu_x, Sigma_x) are independent and conjugate (bernstein2019, section
+2.2, with its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+
+
+class Numbers(NamedTuple):
+    """The numbers of both priors."""
+
+    m0: Any
+    kappa0: Any
+    nu0: Any
+    psi0: Any
+    mu0: Any
+    lambda0: Any
+    a0: Any
+    b0: Any
+
+
+class Centred(NamedTuple):
+    """A Gram matrix of (1, w), w = (x, y), as the sums of w and the Cholesky factor of the centred scatter of w."""
+
+    sums: Any
+    factor: Any
+
+    def block(self, n: Any) -> Any:
+        """The sums of products of w, not centred."""
+        return self.factor @ self.factor.T + jnp.outer(self.sums, self.sums) / n
+
+
+def regression(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any, Any]:
+    """The Cholesky factor of Lambda_n, mu_n, a_n and b_n.
+
+    b_n = b0 + (RSS + r)/2 with r = (t - mu0)'(G^-1 + Lambda0^-1)^-1 (t - mu0) and t the least-squares estimate: a sum of
+    positive terms, where the textbook form subtracts numbers of size n.
+    """
+    sums, factor = centred
+    x_sums, x_factor = sums[:-1], factor[:-1, :-1]
+    slopes = solve_triangular(x_factor, factor[-1, :-1], lower=True, trans=1)
+    estimate = jnp.concatenate([jnp.array([(sums[-1] - slopes @ x_sums) / n]), slopes])
+    x_block = x_factor @ x_factor.T + jnp.outer(x_sums, x_sums) / n
+    top = jnp.concatenate([jnp.array([n * 1.0]), x_sums])
+    gram = jnp.concatenate([top[None, :], jnp.concatenate([x_sums[:, None], x_block], axis=1)], axis=0)
+    root = jnp.linalg.cholesky(gram + prior.lambda0)
+    away = prior.lambda0 @ (estimate - prior.mu0)
+    mean = estimate - cho_solve((root, True), away)
+    spread = (estimate - prior.mu0) @ away - away @ cho_solve((root, True), away)
+    return root, mean, prior.a0 + n / 2, prior.b0 + (factor[-1, -1] ** 2 + spread) / 2
+
+
+def covariates(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any]:
+    """The Cholesky factor of Psi_n, m_n and nu_n."""
+    sums, factor = centred.sums[:-1], centred.factor[:-1, :-1]
+    apart = sums / n - prior.m0
+    psi = prior.psi0 + factor @ factor.T + prior.kappa0 * n / (prior.kappa0 + n) * jnp.outer(apart, apart)
+    return jnp.linalg.cholesky(psi), (prior.kappa0 * prior.m0 + sums) / (prior.kappa0 + n), prior.nu0 + n
+
+
+def log_density(centred: Centred, n: Any, prior: Numbers) -> Any:
+    """The log density above, up to a constant."""
+    diagonal = jnp.diagonal(centred.factor)
+    d = centred.sums.shape[0] - 1
+    log_s = 2 * jnp.sum(jnp.log(diagonal[:-1]))
+    log_rss = 2 * jnp.log(diagonal[-1])
+    psi_root, _, nu = covariates(centred, n, prior)
+    root, _, a, b = regression(centred, n, prior)
+    return (
+        (n - d - 3) / 2 * log_s
+        - nu * jnp.sum(jnp.log(jnp.diagonal(psi_root)))
+        + ((n - d - 1) / 2 - 1) * log_rss
+        - jnp.sum(jnp.log(jnp.diagonal(root)))
+        - a * jnp.log(b)
+    )
+
+
+def draw_parameters(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[str, Any]:
+    """theta, sigma, mu_x and Sigma_x given the Gram matrix, exactly."""
+    for_sigma, for_theta, for_wishart, for_diagonal, for_mean = jax.random.split(key, 5)
+    root, mean, a, b = regression(centred, n, prior)
+    variance = b / jax.random.gamma(for_sigma, a)
+    noise = jax.random.normal(for_theta, mean.shape)
+    theta = mean + jnp.sqrt(variance) * solve_triangular(root, noise, lower=True, trans=1)
+    psi_root, m, nu = covariates(centred, n, prior)
+    d = m.shape[0]
+    # Bartlett: with A lower triangular, A_ii^2 ~ chi2(nu - i), the matrix (L A^-T)(L A^-T)' is inverse Wishart.
+    degrees = nu - jnp.arange(d)
+    a_matrix = jnp.tril(jax.random.normal(for_wishart, (d, d)), -1)
+    a_matrix = a_matrix + jnp.diag(jnp.sqrt(2 * jax.random.gamma(for_diagonal, degrees / 2)))
+    half = solve_triangular(a_matrix, psi_root.T, lower=True).T
+    covariance = half @ half.T
+    mu = m + half @ jax.random.normal(for_mean, (d,)) / jnp.sqrt(prior.kappa0 + n)
+    return {"theta": theta, "sigma": jnp.sqrt(variance), "mu_x": mu, "Sigma_x": covariance}

@@ -1,0 +1,569 @@
+"""The ledger: what it admits, what it writes down, and what it does with files that are not as they should be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tacit.errors import InputError, RefusedError
+from tacit.ledger import Ledger, Receipt, digest, store, words
+from tacit.ledger import ledger as ledger_module
+from tacit.privacy import gaussian
+from tacit.privacy.composition import split
+from tacit.privacy.events import BoundedRangeEvent, GaussianEvent, LaplaceEvent, PureEvent, RenyiEvent
+from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, RenyiDP
+
+WORKER = Path(__file__).with_name("ledger_worker.py")
+PLAN = digest({"plan": "test"})
+HALF = LaplaceEvent(Fraction(1, 2), 100)
+QUARTER = LaplaceEvent(Fraction(1, 4), 100)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def ledger(path):
+    made = Ledger.create(path)
+    made.new_dataset("a", PureDP(1.0))
+    return made
+
+
+def raw(path):
+    return closing(sqlite3.connect(path, isolation_level=None))
+
+
+def sql(path, *statements):
+    """Run statements past the ledger; the rows of the last one."""
+    with raw(path) as connection:
+        return [connection.execute(statement).fetchall() for statement in statements][-1]
+
+
+# Spending.
+
+
+def test_spending_until_nothing_is_left(ledger):
+    receipts = [ledger.spend("a", HALF, PLAN), ledger.spend("a", QUARTER, PLAN)]
+    assert [receipt.entry for receipt in receipts] == [3, 4]
+    assert receipts[-1].head == ledger.head
+    with pytest.raises(RefusedError) as refusal:
+        ledger.spend("a", HALF, PLAN)
+    assert str(refusal.value) == (
+        "Expected dataset='a' to have room for this release: it costs epsilon = 0.5, and epsilon = 0.25 is left of "
+        "epsilon = 1; a plan with epsilon = 0.25 or less would fit."
+    )
+    ledger.spend("a", QUARTER, PLAN)
+    with pytest.raises(RefusedError, match="nothing is left of epsilon = 1; no release would fit"):
+        ledger.spend("a", PureEvent(Fraction(1, 10**9)), PLAN)
+    assert ledger.verify(receipts) == []
+    assert ledger.left("a").left is None
+
+
+def test_a_refusal_writes_nothing(ledger, path):
+    before, content = ledger.head, path.read_bytes()
+    with pytest.raises(RefusedError, match="nothing is proved about its epsilon"):
+        ledger.spend("a", GaussianEvent(Fraction(1, 4), 0), PLAN)
+    assert ledger.head == before
+    assert path.read_bytes() == content
+    assert [p.name for p in path.parent.iterdir()] == ["ledger.db"]
+
+
+def test_a_spend_without_a_release_stays_spent(ledger):
+    receipt = ledger.spend("a", HALF, PLAN)
+    assert (ledger.left("a").spends, ledger.left("a").unfinished) == (1, 1)
+    ledger.record_release(receipt, "release-1", digest("content"))
+    assert (ledger.left("a").spends, ledger.left("a").unfinished) == (1, 0)
+    assert ledger.left("a").left == PureDP(0.5)
+    assert ledger.verify([receipt]) == []
+
+
+def test_a_receipt_pays_for_one_release(ledger):
+    first, second = ledger.spend("a", QUARTER, PLAN), ledger.spend("a", QUARTER, PLAN)
+    ledger.record_release(first, "release-1", digest("content"))
+    with pytest.raises(InputError, match="Expected receipt=3 to be of a spend that awaits its release"):
+        ledger.record_release(first, "release-2", digest("content"))
+    with pytest.raises(InputError, match="Expected release_id='release-1' to be new in this ledger"):
+        ledger.record_release(second, "release-1", digest("content"))
+    with pytest.raises(InputError, match="to be of this ledger; entry 4 or one before it is not what it was"):
+        ledger.record_release(Receipt(ledger.id, 4, first.head), "release-2", digest("content"))
+    with pytest.raises(InputError, match="to be of this ledger; entry 99 of the receipt is not there"):
+        ledger.record_release(Receipt(ledger.id, 99, first.head), "release-2", digest("content"))
+    with pytest.raises(InputError, match="the receipt is of another ledger"):
+        ledger.record_release(Receipt("other", 4, second.head), "release-2", digest("content"))
+    with pytest.raises(InputError, match="Expected receipt=2 to be of a spend"):
+        ledger.record_release(Receipt(ledger.id, 2, ledger.entries()[1].hash), "release-2", digest("content"))
+    assert ledger.verify() == []
+
+
+def test_data_sets_have_their_own_totals(ledger):
+    ledger.new_dataset("b", ApproxDP(1.0, 1e-6))
+    ledger.spend("a", HALF, PLAN)
+    ledger.spend("b", GaussianEvent(Fraction(1, 100), Fraction(1, 10**12)), PLAN)
+    assert ledger.datasets() == {"a": PureDP(1.0), "b": ApproxDP(1.0, 1e-6)}
+    assert [entry.kind for entry in ledger.entries("a")] == ["dataset", "spend"]
+    assert [entry.kind for entry in ledger.entries()] == ["ledger", "dataset", "dataset", "spend", "spend"]
+    assert ledger.left("b").epsilon is None
+    assert ledger.left("b").rho == pytest.approx(1 / 200)
+    assert ledger.left("b").approximate == pytest.approx(gaussian.epsilon_for(0.1, 1e-6), rel=1e-4)
+
+
+@pytest.mark.parametrize("total", [PureDP(1.0), ZCDP(0.1), GDP(0.5), RenyiDP(8.0, 1.0), ApproxDP(1.0, 1e-6)])
+def test_a_plan_split_over_five_releases_is_admitted_to_the_end(ledger, total):
+    ledger.new_dataset("planned", total)
+    make = {
+        PureDP: lambda part: PureEvent(part.epsilon),
+        ZCDP: lambda part: GaussianEvent(2 * Fraction(part.rho), 0),
+        RenyiDP: lambda part: RenyiEvent(part.order, part.epsilon),
+        GDP: lambda part: GaussianEvent(Fraction(part.mu) ** 2, 0),
+    }
+    for part in split(total, [1] * 5):
+        ledger.spend("planned", make[type(part)](part), PLAN)
+    with pytest.raises(RefusedError):
+        ledger.spend("planned", PureEvent(Fraction(1, 100)), PLAN)
+    assert ledger.verify() == []
+
+
+def test_the_clock_decides_nothing(ledger, monkeypatch):
+    receipts = [ledger.spend("a", QUARTER, PLAN)]
+    for now in (0.0, -1e9, 4e9):
+        monkeypatch.setattr(ledger_module.time, "time", lambda now=now: now)
+        receipts.append(ledger.spend("a", QUARTER, PLAN))
+    assert [entry.content["time"][:4] for entry in ledger.entries("a")[2:]] == ["1970", "1938", "2096"]
+    with pytest.raises(RefusedError):
+        ledger.spend("a", QUARTER, PLAN)
+    assert [receipt.entry for receipt in receipts] == [3, 4, 5, 6]
+    assert ledger.verify(receipts) == []
+
+
+# What is written down.
+
+
+def test_the_chain_can_be_checked_by_anybody(ledger, path):
+    """The hashes again, with nothing but SQLite and SHA-256."""
+    ledger.record_release(ledger.spend("a", HALF, PLAN), "release-1", digest("content"))
+    previous = "0" * 64
+    for number, content, stored in sql(path, "SELECT number, content, hash FROM log ORDER BY number"):
+        previous = hashlib.sha256((previous + content).encode()).hexdigest()
+        assert stored == previous
+        assert json.loads(content)["entry"] == number
+        assert content == json.dumps(json.loads(content), sort_keys=True, separators=(",", ":"))
+    assert ledger.head == previous
+
+
+def test_the_digest_does_not_depend_on_the_order_of_keys():
+    assert digest({"a": 1, "b": [1.5, "é"]}) == digest({"b": [1.5, "é"], "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE log SET content = '{}' WHERE number = 3",
+        "DELETE FROM log WHERE number = 3",
+        "INSERT OR REPLACE INTO log VALUES (3, '{}', '')",
+        "INSERT INTO log VALUES (9, '{}', '')",
+        "INSERT INTO log VALUES (-1, '{}', '')",
+    ],
+)
+def test_the_log_only_grows(ledger, path, statement):
+    ledger.spend("a", HALF, PLAN)
+    with pytest.raises(sqlite3.IntegrityError, match="the ledger only grows"):
+        sql(path, statement)
+    assert ledger.verify() == []
+
+
+def rewrite(path, number, change):
+    """Change an entry and make the chain whole again, as somebody who wants to hide something would."""
+    with raw(path) as connection:
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        previous = "0" * 64
+        for i, content in connection.execute("SELECT number, content FROM log ORDER BY number").fetchall():
+            text = change(content) if i == number else content
+            previous = hashlib.sha256((previous + text).encode()).hexdigest()
+            connection.execute("UPDATE log SET content = ?, hash = ? WHERE number = ?", (text, previous, i))
+        connection.execute("UPDATE head SET hash = ?", (previous,))
+        for _, statement in triggers:
+            connection.execute(statement)
+
+
+def test_an_edited_ledger_contradicts_a_published_receipt(ledger, path):
+    published = [ledger.spend("a", HALF, PLAN), ledger.spend("a", QUARTER, PLAN)]
+    rewrite(path, 3, lambda content: content.replace("1/2", "1/4"))
+    assert Ledger(path).verify() == []  # the chain alone cannot tell
+    assert Ledger(path).verify(published) == [
+        "entry 3 or one before it is not what it was when the receipt was given",
+        "entry 4 or one before it is not what it was when the receipt was given",
+    ]
+    carried = Receipt.from_plain(json.loads(json.dumps(published[0].to_plain())))
+    assert Ledger(path).verify([carried])
+
+
+def test_an_older_copy_contradicts_a_published_receipt(ledger, path, tmp_path):
+    shutil.copy(path, tmp_path / "copy.db")
+    published = ledger.spend("a", HALF, PLAN)
+    shutil.copy(tmp_path / "copy.db", path)
+    assert ledger.verify() == []
+    assert ledger.verify([published]) == ["entry 3 of the receipt is not there"]
+
+
+def test_an_overspent_or_senseless_log_is_reported(ledger, path):
+    ledger.spend("a", HALF, PLAN)
+    ledger.spend("a", QUARTER, PLAN)
+    rewrite(path, 4, lambda content: content.replace("1/4", "3/4"))
+    assert Ledger(path).verify() == ["the data set 'a' has spent more than its total, epsilon = 1"]
+    for change, problem in (
+        (lambda content: content.replace('"dataset":"a"', '"dataset":"b"'), "entry 4 makes no sense"),
+        (lambda content: content.replace('"kind":"spend"', '"kind":"gift"'), "entry 4 makes no sense: the kind 'gift'"),
+        (lambda content: content.replace('"entry":4', '"entry":5'), "entry 4 does not say which entry it is"),
+        (lambda content: content[:-1], "entry 4 does not say which entry it is"),
+    ):
+        copy = path.with_name("copy.db")
+        shutil.copy(path, copy)
+        rewrite(copy, 4, change)
+        assert any(found.startswith(problem) for found in Ledger(copy).verify())
+        with pytest.raises(RefusedError, match=f"to be intact: {problem}"):
+            Ledger(copy).spend("a", PureEvent(Fraction(1, 100)), PLAN)
+
+
+def test_another_ledger_in_the_same_place_is_noticed(ledger, path):
+    path.unlink()
+    Ledger.create(path).new_dataset("a", PureDP(1.0))
+    with pytest.raises(RefusedError, match="another ledger has taken its place"):
+        ledger.spend("a", HALF, PLAN)
+
+
+# Names, totals, digests.
+
+
+@pytest.mark.parametrize("name", ["", " a", "a\n", "a/b", "x" * 201, "-a", None, 3])
+def test_names_are_plain(ledger, name):
+    with pytest.raises(InputError, match="Expected dataset="):
+        ledger.new_dataset(name, PureDP(1.0))
+    with pytest.raises(InputError, match="Expected release_id="):
+        ledger.record_release(Receipt(ledger.id, 2, ledger.head), name, PLAN)
+
+
+def test_totals_are_set_once(ledger):
+    with pytest.raises(
+        InputError, match="Expected dataset='a' to be new; its total is epsilon = 1 and cannot be changed"
+    ):
+        ledger.new_dataset("a", PureDP(2.0))
+    with pytest.raises(InputError, match=r"Expected total=1\.0"):
+        ledger.new_dataset("b", 1.0)
+    with pytest.raises(InputError, match="Expected assumes="):
+        ledger.new_dataset("b", PureDP(1.0, assumes=("an exact draw",)))
+    with pytest.raises(
+        InputError, match=r"Expected dataset='A' to have a total in the ledger.*`tacit ledger new` sets one"
+    ):
+        ledger.spend("A", HALF, PLAN)
+    ledger.new_dataset("insurance", PureDP(1.0))
+    with pytest.raises(InputError, match="did you mean 'insurance'"):
+        ledger.left("insurence")
+    assert ledger.datasets() == {"a": PureDP(1.0), "insurance": PureDP(1.0)}
+
+
+@pytest.mark.parametrize("wrong", ["", "abc", PLAN.upper(), PLAN + "0", None, 1])
+def test_digests_are_digests(ledger, wrong):
+    with pytest.raises(InputError, match="Expected plan_digest="):
+        ledger.spend("a", HALF, wrong)
+    with pytest.raises(InputError, match="Expected event="):
+        ledger.spend("a", PureDP(1.0), PLAN)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        None,
+        {},
+        {"ledger": "x", "entry": 1},
+        {"ledger": "x", "entry": True, "head": PLAN},
+        {"ledger": "x", "entry": 1, "head": "y"},
+    ],
+)
+def test_receipts_are_receipts(plain):
+    with pytest.raises(InputError):
+        Receipt.from_plain(plain)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        LaplaceEvent(Fraction(10, 333), 12345),
+        GaussianEvent(Fraction(1, 10**30), Fraction(1, 10**12)),
+        PureEvent(0.1),
+        BoundedRangeEvent(Fraction(1, 3)),
+        RenyiEvent(Fraction(21, 10), Fraction(1, 7)),
+    ],
+)
+def test_events_come_back_exactly(path, event):
+    made = Ledger.create(path)
+    made.new_dataset("a", ApproxDP(10.0, 1e-3))
+    made.spend("a", event, PLAN)
+    assert made._read().accounts["a"].spent == [event]
+
+
+# Plain words.
+
+
+def test_words(ledger):
+    ledger.new_dataset("b", ApproxDP(1.0, 1e-6))
+    ledger.new_dataset("c", RenyiDP(8.0, 1.0))
+    ledger.record_release(ledger.spend("a", HALF, PLAN), "release-1", digest("content"))
+    ledger.spend("a", HALF, PLAN)
+    ledger.spend("b", GaussianEvent(Fraction(1, 100), 0), PLAN)
+    said = words(ledger)
+    assert said[0] == f"Ledger {ledger.id}: 3 data sets, 8 entries."
+    assert said[2:6] == [
+        "a: the total is epsilon = 1.",
+        "  Paid for: 2 releases, of which 1 not recorded as made (what may have been spent counts as spent).",
+        "  Spent, seen as a list fixed beforehand: epsilon = 1, or rho = 0.244919, or mu = 0.882318, or epsilon = "
+        "0.999997 at delta = 1e-06.",
+        "  Nothing is left.",
+    ]
+    assert said[10].startswith("  Left: epsilon = 0.8")
+    assert said[12:15] == [
+        "c: the total is order = 8, epsilon = 1.",
+        "  Nothing has been spent.",
+        "  All of it is left; a plan with epsilon = 1 at order = 8 or less would fit.",
+    ]
+    assert said[-1] == f"The hash of the last entry is {ledger.head}."
+    plain = json.loads(json.dumps(ledger.to_plain(), allow_nan=False))
+    assert plain["head"] == ledger.head
+    assert [d["dataset"] for d in plain["datasets"]] == ["a", "b", "c"]
+    assert plain["datasets"][0]["spent"]["epsilon"] == 1.0
+    assert plain["datasets"][1]["spent"]["epsilon"] is None
+    assert all(json.loads(json.dumps(entry.to_plain()))["hash"] == entry.hash for entry in ledger.entries())
+
+
+def test_the_ledger_is_light():
+    code = "import sys, tacit.ledger; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"jax", "numpy", "scipy", "pyarrow", "pandas", "dp_accounting"} & set(loaded)
+
+
+# Files that are not as they should be.
+
+
+def test_files_that_are_no_ledgers(tmp_path, path):
+    with pytest.raises(InputError, match="to be a file that exists; `tacit ledger new` makes one"):
+        Ledger(path)
+    with pytest.raises(InputError, match="to be a file, not a folder"):
+        Ledger(tmp_path)
+    with pytest.raises(InputError, match="to lie in a folder that exists"):
+        Ledger.create(tmp_path / "missing" / "ledger.db")
+    with pytest.raises(InputError, match="to be a file that exists"):
+        Ledger(tmp_path / "missing" / "ledger.db")
+    for content, problem in (
+        (b"not a database, but long enough to look at" * 50, "it is not a SQLite file"),
+        (b"", "it is another kind of database"),
+        (b"SQLite format 3\x00" + b"\xff" * 5000, "Expected ledger="),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=problem):
+            Ledger(path)
+        assert path.read_bytes() == content
+    with pytest.raises(InputError, match="not to exist yet"):
+        Ledger.create(path)
+    path.unlink()
+    sql(path, "CREATE TABLE other (a)")
+    with pytest.raises(InputError, match="it is another kind of database"):
+        Ledger(path)
+
+
+def test_other_formats_are_refused(ledger, path):
+    sql(path, "PRAGMA user_version = 2")
+    with pytest.raises(InputError, match="to have format 1, not 2; it was written by a newer tacit"):
+        ledger.spend("a", HALF, PLAN)
+    sql(path, "PRAGMA user_version = 0")
+    with pytest.raises(InputError, match="to have format 1, not 0"):
+        Ledger(path)
+
+
+def test_a_ledger_without_its_triggers_is_refused(ledger, path):
+    sql(path, "DROP TRIGGER log_never_changes")
+    with pytest.raises(InputError, match="its tables or triggers have been changed"):
+        ledger.spend("a", HALF, PLAN)
+    (problem,) = ledger.verify()
+    assert problem.endswith("to be intact; its tables or triggers have been changed.")
+
+
+def test_a_log_that_lost_its_end_is_noticed(ledger, path):
+    ledger.spend("a", HALF, PLAN)
+    ((trigger,),) = sql(path, "SELECT sql FROM sqlite_master WHERE name = 'log_never_shrinks'")
+    sql(path, "DROP TRIGGER log_never_shrinks", "DELETE FROM log WHERE number = 3", trigger)
+    assert ledger.verify() == ["the last entry is not the one that the ledger names as its last"]
+    with pytest.raises(RefusedError, match="to be intact: the last entry is not the one"):
+        ledger.spend("a", HALF, PLAN)
+
+
+def test_a_lock_that_is_held_too_long_is_refused(ledger, path, monkeypatch):
+    monkeypatch.setattr(store, "_BUSY_SECONDS", 0.1)
+    with raw(path) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(RefusedError, match="to record the entry: another process has held it for 60 seconds"):
+            ledger.spend("a", HALF, PLAN)
+        with pytest.raises(InputError, match="to be readable: another process has held it"):
+            ledger.left("a")
+    assert ledger.spend("a", HALF, PLAN).entry == 3
+
+
+def test_a_ledger_in_write_ahead_mode_goes_back_to_one_file(ledger, path):
+    sql(path, "PRAGMA journal_mode = WAL")
+    ledger.spend("a", HALF, PLAN)
+    assert sql(path, "PRAGMA journal_mode") == [("delete",)]
+    assert [p.name for p in path.parent.iterdir()] == ["ledger.db"]
+    assert ledger.verify() == []
+
+
+def test_odd_paths(tmp_path):
+    for name in ("a b?mode=memory#x%20.db", "ä'\".db"):
+        made = Ledger.create(tmp_path / name)
+        made.new_dataset("a", PureDP(1.0))
+        made.spend("a", HALF, PLAN)
+        assert Ledger(str(tmp_path / name)).verify() == []
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def as_nobody(path, action):
+    """What a process without the rights of root gets to hear."""
+    run = subprocess.run(
+        [sys.executable, str(WORKER), "as-nobody", str(path), action], capture_output=True, text=True, check=True
+    )
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("file_mode", "folder_mode", "action", "said"),
+    [
+        (
+            0o444,
+            0o755,
+            "spend",
+            "RefusedError: .* to record the entry: it or its folder is read-only, so nothing may be",
+        ),
+        (0o666, 0o555, "spend", "RefusedError: .* to record the entry: it or its folder "),
+        (0o444, 0o755, "verify", "done"),
+        (0o666, 0o555, "verify", "done"),
+        (0o000, 0o755, "open", "InputError: .* to be readable: it or its folder cannot be opened"),
+        (0o666, 0o000, "open", "InputError: .* to be readable: "),
+    ],
+)
+def test_files_without_permission(file_mode, folder_mode, action, said):
+    with tempfile.TemporaryDirectory() as outer:
+        os.chmod(outer, 0o755)
+        folder = Path(outer) / "ledgers"
+        folder.mkdir()
+        made = Ledger.create(folder / "ledger.db")
+        made.new_dataset("a", PureDP(1.0))
+        head = made.head
+        os.chmod(folder / "ledger.db", file_mode)
+        os.chmod(folder, folder_mode)
+        try:
+            assert re.match(said, as_nobody(made.path, action))
+        finally:
+            os.chmod(folder, 0o755)
+            os.chmod(folder / "ledger.db", 0o666)
+        assert made.head == head
+        assert made.spend("a", HALF, PLAN).entry == 3
+
+
+def test_commits_reach_the_disk(ledger, path):
+    """EXTRA (3): the folder is synced after the journal is deleted, so a power cut cannot bring the journal back."""
+    with store._connection(path) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchall() == [(3,)]
+        assert connection.execute("PRAGMA journal_mode").fetchall() == [(b"delete",)]
+
+
+# Damage: every flipped bit is noticed, or changes nothing.
+
+
+@pytest.fixture(scope="module")
+def memory():
+    """A folder in memory where there is one: hundreds of damaged copies need not reach a disk."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def spent(memory):
+    """A ledger of several pages in which 9/10 of the budget are spent."""
+    made = Ledger.create(memory / "ledger.db")
+    made.new_dataset("a", PureDP(1.0))
+    for i in range(36):
+        made.record_release(made.spend("a", LaplaceEvent(Fraction(1, 40), 100), PLAN), f"r{i}", PLAN)
+    return made
+
+
+def harm(spent, damage):
+    """Damage a copy, then try to spend too much and to spend a little. True if the damage was noticed."""
+    copy = spent.path.with_name("copy.db")
+    content = bytearray(spent.path.read_bytes())
+    damage(content)
+    copy.write_bytes(content)
+    try:
+        ledger = Ledger(copy)
+        problems = ledger.verify()
+        with pytest.raises((RefusedError, InputError)):
+            ledger.spend("a", LaplaceEvent(Fraction(1, 5), 100), PLAN)
+        ledger.spend("a", LaplaceEvent(Fraction(1, 40), 100), PLAN)
+    except (InputError, RefusedError):
+        return True
+    # The spend went through, so nothing that counts may have changed.
+    assert [e.hash for e in ledger.entries()[:-1]] == [e.hash for e in spent.entries()]
+    return bool(problems)
+
+
+@pytest.mark.parametrize("flips", [250, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_flipped_bit_is_noticed_or_harmless(spent, flips):
+    """Seed 11. At least half of the bits of this file count, so far fewer noticed ones would mean that nobody looks."""
+    rng = random.Random(11)
+    size = spent.path.stat().st_size
+    noticed = 0
+    for _ in range(flips):
+        offset = rng.choice(
+            [rng.randrange(size), rng.randrange(100), 4096 * rng.randrange(size // 4096) + rng.randrange(12)]
+        )
+        bit = 1 << rng.randrange(8)
+        noticed += harm(spent, lambda c, o=offset, b=bit: c.__setitem__(o, c[o] ^ b))
+    assert noticed > flips / 2
+
+
+def test_a_flipped_bit_in_the_amount_is_noticed(spent):
+    """The fault that matters most: one spend of 1/40 turned into 1/60 by one bit, in the middle of the file."""
+    text = b'"epsilon":"1/40"'
+    at = spent.path.read_bytes().index(text) + text.index(b"4")
+    assert harm(spent, lambda content: content.__setitem__(at, ord("6")))
+
+
+@pytest.mark.parametrize("pages", range(1, 5))
+def test_a_file_that_was_cut_short_is_noticed(spent, pages):
+    for cut in (4096 * pages, 4096 * pages - 1000):
+        assert harm(spent, lambda content, cut=cut: content.__delitem__(slice(cut, None)))
+
+
+def test_a_page_of_zeros_is_noticed(spent):
+    size = spent.path.stat().st_size
+    noticed = [
+        harm(spent, lambda c, p=page: c.__setitem__(slice(p, p + 4096), bytes(4096))) for page in range(0, size, 4096)
+    ]
+    assert all(noticed)
+    assert len(noticed) >= 5
+    assert math.ceil(size / 4096) == len(noticed)
