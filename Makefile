@@ -38,7 +38,7 @@ lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

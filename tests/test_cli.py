@@ -26,6 +26,7 @@ epsilon = 1.0
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "old.json").write_text("something dear to somebody")
     (tmp_path / "rows.csv").write_text("smoker\n" + "yes\nno\nno\n" * 50)
     return tmp_path
 
@@ -91,7 +92,7 @@ def test_version_and_help(folder):
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--ledger", "l.db", "--no-ledger"], "either"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--ledger", "l.db", "--dataset", "x"], "ledger="),
         (["privatize", "plan.toml", "no.csv", "-o", "o.json", "--no-ledger"], "to exist"),
-        (["privatize", "plan.toml", "rows.csv", "-o", "plan.toml", "--no-ledger"], "not to exist"),
+        (["privatize", "plan.toml", "rows.csv", "-o", "old.json", "--no-ledger"], "not to exist"),
         (["privatize", "plan.toml", "rows.csv", "-o", "no/o.json", "--no-ledger"], "folder"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--no-ledger", "--dataset", "a/b"], "dataset="),
         (["infer", "no.json", "-o", "p.nc"], "release="),

@@ -29,17 +29,11 @@ class Calibration:
     def p_values(self) -> dict[str, float]:
         """For each number, the p-value of the Kolmogorov-Smirnov test that its ranks are uniform.
 
-        Each rank is spread uniformly over its cell (seeded), which makes the null law exactly uniform.
+        Each rank is spread uniformly over its cell, which makes the null law exactly uniform.
         """
-        import numpy as np
         from scipy.stats import kstest
 
-        rng = np.random.default_rng(0)
-        found: dict[str, float] = {}
-        for name, ranks in self.ranks.items():
-            spread = rng.random(len(ranks))
-            found[name] = float(kstest((ranks + spread) / (self.draws + 1), "uniform").pvalue)
-        return found
+        return {name: float(kstest(place, "uniform").pvalue) for name, place in self._positions().items()}
 
     def calibrated(self, level: float) -> bool:
         """Whether no number is rejected at ``level`` after Bonferroni: the false-alarm rate is at most ``level``."""
@@ -51,11 +45,14 @@ class Calibration:
         import numpy as np
 
         tail = (1 - probability) / 2
-        found: dict[str, float] = {}
-        for name, ranks in self.ranks.items():
-            position = (ranks + 0.5) / (self.draws + 1)
-            found[name] = float(np.mean((position > tail) & (position < 1 - tail)))
-        return found
+        return {name: float(np.mean((place > tail) & (place < 1 - tail))) for name, place in self._positions().items()}
+
+    def _positions(self) -> dict[str, Any]:
+        """Each rank as a number in [0, 1], spread uniformly over its cell (seeded): exactly uniform if all is well."""
+        import numpy as np
+
+        rng = np.random.default_rng(0)
+        return {name: (ranks + rng.random(len(ranks))) / (self.draws + 1) for name, ranks in self.ranks.items()}
 
 
 def calibrate(

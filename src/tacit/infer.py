@@ -82,9 +82,9 @@ def check_settings(*, warmup: int, draws: int, chains: int, seed: int) -> Settin
             raise expected(name, value, f"to be a whole number, at least {least}")
     if seed >= 2**63:
         raise expected("seed", seed, "to be below 2^63")
-    for name, value in (("chains", chains), ("draws", chains * draws), ("warmup", chains * warmup)):
-        if value > _MOST_DRAWS:  # past the memory the compiled code would abort the process
-            raise expected(name, value, f"of all chains together to be at most {_MOST_DRAWS}")
+    for name, value in (("chains", chains), ("draws", draws), ("warmup", warmup)):
+        if (value if name == "chains" else value * chains) > _MOST_DRAWS:  # compiled code aborts for want of memory
+            raise expected(name, value, f"to be at most {_MOST_DRAWS} of all chains together")
     return Settings(warmup, draws)
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 3.0
+_STOPPED = 130  # what a shell reports for Ctrl-C
+
+_stopping = False
 
 
 def main() -> None:
@@ -29,8 +32,10 @@ def main() -> None:
         for number in heeded:
             signal.signal(number, _stop)
         run()
-    except KeyboardInterrupt:
-        sys.exit(1)
+    except BaseException:
+        if _stopping:
+            _leave()
+        raise
     finally:
         for number in heeded:
             signal.signal(number, signal.SIG_DFL)
@@ -38,9 +43,18 @@ def main() -> None:
 
 def _stop(_number: int, _frame: Any) -> None:
     """Raise KeyboardInterrupt, once: clearing up is not interrupted in its turn."""
+    global _stopping
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    _stopping = True
     raise KeyboardInterrupt
+
+
+def _leave() -> NoReturn:
+    """End the process without the interpreter's own farewell: compiled code that was cut short may not survive it."""
+    shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides the cursor
+    os.write(2, f"{shown}Stopped.\n".encode())
+    os._exit(_STOPPED)
 
 
 def _insist_on_stopping() -> None:
@@ -62,8 +76,6 @@ def _insist_on_stopping() -> None:
     def wait() -> None:
         os.read(reader, 1)
         time.sleep(_GRACE_SECONDS)
-        shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides the cursor
-        os.write(2, f"{shown}Stopped.\n".encode())
-        os._exit(1)
+        _leave()
 
     threading.Thread(target=wait, daemon=True).start()

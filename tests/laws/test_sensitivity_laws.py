@@ -62,3 +62,4 @@ def test_sums_do_not_depend_on_order_or_batches(name):
             assert totals == sums
     one_by_one = [contribution(plan.statistic(), schema, {k: v[i] for k, v in rows.items()}) for i in range(500)]
     assert [sum(column) for column in zip(*one_by_one, strict=True)] == sums
+    assert max(abs(v) for row in one_by_one for v in row) <= plan.statistic().unit

@@ -1,6 +1,6 @@
 """The command line: the same verbs as the Python functions.
 
-Exit codes: 0 done; 1 refused or failed; 2 the input is not what was expected. Results go to standard output, progress
+Exit codes: 0 done; 1 refused or failed; 2 the input is not what was expected; 130 stopped. Results go to standard output, progress
 and errors to standard error.
 """
 
@@ -246,5 +246,4 @@ def main() -> None:
         print(f"Error: Expected the system to do as asked: {error.strerror or 'it did not'}.", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(130)

@@ -90,7 +90,9 @@ def l2_products_squared(box: Box) -> Fraction:
             squares = sum((u * u for u in ends), Fraction(0))
             inner = sum((hi * u for (_, hi), u in zip(others, ends, strict=True)), Fraction(0))
 
-            def value(x: Fraction, squares: Fraction = squares, inner: Fraction = inner, hi: Fraction = high) -> Fraction:
+            def value(
+                x: Fraction, squares: Fraction = squares, inner: Fraction = inner, hi: Fraction = high
+            ) -> Fraction:
                 return corner + (squares + x * x) ** 2 - 2 * (inner + hi * x) ** 2
 
             for x in (low, high):

@@ -171,9 +171,7 @@ def _l2_squared(boxes: list[tuple[Fraction, Fraction]], counts: Counts, unit: Fr
         corner = max(4 * k * (m - k + both) for k in range(m + 1))
         return unit**4 * (corner + m * (first + second) + pure)
     squares = sum((product_range(box, None) ** 2 for box in boxes), Fraction(0))
-    crossed = sum(
-        (product_range(boxes[j], boxes[k]) ** 2 for j in range(m) for k in range(j + 1, m)), Fraction(0)
-    )
+    crossed = sum((product_range(boxes[j], boxes[k]) ** 2 for j in range(m) for k in range(j + 1, m)), Fraction(0))
     alone = sum((both * (hi - lo) ** 2 + (first + second) * hi**2 for lo, hi in boxes), Fraction(0)) * unit**2
     return squares + crossed + alone + pure * unit**4
 

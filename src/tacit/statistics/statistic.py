@@ -13,7 +13,8 @@ class Statistic(ABC):
     """A sum over rows of a bounded integer vector.
 
     Each row's contribution is a total function of its cells, so the sum is exact and does not depend on the order of
-    rows, on batches or on threads. The real-valued statistic is the integer one divided by `unit`.
+    rows, on batches or on threads. The real-valued statistic is the integer one divided by `unit`, and no row adds more
+    than one unit to any entry, up or down.
     """
 
     @property
