@@ -9,7 +9,7 @@ from scipy.stats import betabinom
 
 import tacit
 from tacit.infer import posterior_arrays, problem_for
-from tacit.models.model import Settings
+from tacit.samplers.chain import Settings
 
 
 @pytest.mark.parametrize("a", [0.001, 0.5, 1.0, 2.0, 17.5, 1e4])

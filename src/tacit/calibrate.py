@@ -89,7 +89,7 @@ def calibrate(
     arrays, _ = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
     rng = np.random.default_rng([seed, 1])
     ranks: dict[str, Any] = {}
-    for name in truths[0]:
+    for name in (name for name in truths[0] if name in arrays):
         truth = np.array([np.ravel(t[name]) for t in truths])
         sample = arrays[name][:, 0, thin - 1 :: thin].reshape(trials, draws, -1)
         for i in range(truth.shape[1]):

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import did_you_mean, expected
-from tacit.models.model import Chain, Model, Prior, Problem, Settings
+from tacit.models.model import Model, Prior, Problem
 from tacit.posterior import Posterior, build_tree
 from tacit.release import Release, as_release
+from tacit.samplers.chain import Chain, Settings
 from tacit.schema import Schema
 
 _MOST_DRAWS = 10**7
@@ -39,7 +40,7 @@ def infer(
     arrays, diagnostics = posterior_arrays(problem, name, settings, [release.values], chains=chains, seed=seed)
     dims = problem.model.dims(problem.schema)
     tree = build_tree(
-        {name: arrays[name][0] for name in dims},
+        {name: arrays[name][0] for name in dims if name in arrays},
         {name: array[0] for name, array in diagnostics.items()},
         dims,
         problem.model.coords(problem.schema),

@@ -1,7 +1,7 @@
 """The command line: the same verbs as the Python functions.
 
-Exit codes: 0 done; 1 refused or failed; 2 the input is not what was expected; 130 stopped. Results go to standard output, progress
-and errors to standard error.
+Exit codes: 0 done; 1 refused or failed; 2 the input is not what was expected; 130 stopped. Results go to standard
+output, progress and errors to standard error.
 """
 
 from __future__ import annotations

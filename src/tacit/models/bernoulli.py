@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.models.model import Arrays, Chain, Method, Model, Prior, Problem, Settings
+from tacit.models.model import Method, Model, Prior, Problem
+from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 

@@ -1,7 +1,8 @@
 """A small formula language: ``charges ~ age + bmi:smoker - 1``.
 
-A formula names columns and nothing else. There are no functions, so nothing in it can depend on the data (a centred or
-standardised column, a spline with knots at quantiles would leak what they were computed from) and nothing in it is code.
+A formula names columns and nothing else. There are no functions, so nothing in it can depend on the data (a centred
+or standardised column, a spline with knots at quantiles would leak what they were computed from) and nothing in it is
+code.
 
     formula   = response "~" term { ("+" | "-") term }
     term      = product | "0" | "1"              "- 1" or "+ 0" leaves the intercept out

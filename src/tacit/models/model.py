@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.noise import Noise
+from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 
@@ -50,18 +51,6 @@ class Problem:
         return self.model.statistic(self.schema)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How long to sample."""
-
-    warmup: int
-    draws: int
-
-
-Arrays = dict[str, Any]
-# (key, released) -> (draws by name, diagnostics by name), each array with a leading axis over draws. Pure JAX: the
-# runner adds chains and datasets by vmap. ``released`` holds the release's integers divided by the statistic's unit.
-Chain = Callable[[Any, Any], tuple[Arrays, Arrays]]
 Method = Callable[[Problem, Settings], Chain]
 
 

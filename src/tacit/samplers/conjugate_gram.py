@@ -10,10 +10,10 @@ The Gram matrix B of (1, x, y) is sufficient. With d covariates, p = d + 1, S th
 
     (n-d-2)/2 log|S| - (nu0+n)/2 log|Psi_n| - 1/2 log|S| + ((n-p)/2 - 1) log RSS - 1/2 log|G + Lambda0| - a_n log b_n
 
-The first two terms are the law of (sum x, S): normal-Wishart, mixed over the normal-inverse-Wishart prior. The others are
-the law of (X'y, y'y) given X: least-squares estimate and RSS, mixed over the normal-inverse-gamma prior; log|S| enters
-through |G| = n |S|. Given B, (theta, sigma^2) and (mu_x, Sigma_x) are independent and conjugate (bernstein2019, section
-2.2, with its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)).
+The first two terms are the law of (sum x, S): normal-Wishart, mixed over the normal-inverse-Wishart prior. The others
+are the law of (X'y, y'y) given X: least-squares estimate and RSS, mixed over the normal-inverse-gamma prior; log|S|
+enters through |G| = n |S|. Given B, (theta, sigma^2) and (mu_x, Sigma_x) are independent and conjugate
+(bernstein2019, section 2.2, with its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Centred(NamedTuple):
 def regression(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any, Any]:
     """The Cholesky factor of Lambda_n, mu_n, a_n and b_n.
 
-    b_n = b0 + (RSS + r)/2 with r = (t - mu0)'(G^-1 + Lambda0^-1)^-1 (t - mu0) and t the least-squares estimate: a sum of
-    positive terms, where the textbook form subtracts numbers of size n.
+    b_n = b0 + (RSS + r)/2 with r = (t - mu0)'(G^-1 + Lambda0^-1)^-1 (t - mu0) and t the least-squares estimate: a sum
+    of positive terms, where the textbook form subtracts numbers of size n.
     """
     sums, factor = centred
     x_sums, x_factor = sums[:-1], factor[:-1, :-1]

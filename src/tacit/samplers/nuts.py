@@ -1,4 +1,4 @@
-"""No-U-turn sampling: NumPyro's kernel inside our own scan, so that chains and datasets batch and nothing recompiles."""
+"""No-U-turn sampling: NumPyro's kernel inside our own scan, so that it batches and compiles once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The columns of a design matrix as bounded whole numbers.
 
-Three kinds of column: a constant; an `Indicator`, 0 or 1, of a combination of levels; and a `Scaled` number, mapped from
-its range to [-1, 1]. Products of columns (interactions) are columns of their own: a product of levels is an indicator,
-and a product that involves numbers is multiplied in the units of the data and then mapped and rounded like any other.
+Three kinds of column: a constant; an `Indicator`, 0 or 1, of a combination of levels; and a `Scaled` number, mapped
+from its range to [-1, 1]. Products of columns (interactions) are columns of their own: a product of levels is an
+indicator, and a product that involves numbers is multiplied in the units of the data and then mapped and rounded like
+any other.
 """
 
 from __future__ import annotations

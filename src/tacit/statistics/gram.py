@@ -18,7 +18,7 @@ _CHUNK = 2**16  # rows whose design matrix is held at once
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entry stands in the Gram matrix of (design, response): at ``(j, k)`` with j <= k, first of its equals."""
+    """Where an entry stands in the Gram matrix of (design, response): at (j, k), j <= k, the first of its equals."""
 
     j: int
     k: int
@@ -107,7 +107,7 @@ class Gram(Statistic):
 
 
 def _key(j: int, first: DesignColumn, k: int, second: DesignColumn) -> Any:
-    """What a product is, whatever pair of columns it came from: levels that hold, and the numbers that are multiplied."""
+    """What a product is, whatever columns it came from: the levels that hold and the numbers that are multiplied."""
     if isinstance(first, Indicator) and isinstance(second, Indicator):
         return first.merged(second)
     if isinstance(first, Indicator):

@@ -1,20 +1,21 @@
 """How far one record can move the Gram statistic: exact over the levels and the box of the numbers together.
 
-Notation. Numbers u_1..u_m lie in boxes [lo_j, hi_j], oriented so that hi_j >= |lo_j|; levels give 0/1 indicators. For a
-pair of records write a_S, b_S for the value of the indicator column S in each (the constant column is always 1 in both),
-and count the columns: c11 with a = b = 1, c10 with a = 1, b = 0, c01 with a = 0, b = 1; let c >= c' be the larger and
-the smaller of c10, c01. Let s be the number of distinct pure level entries (products of indicators) that differ.
+Notation. Numbers u_1..u_m lie in boxes [lo_j, hi_j], oriented so that hi_j >= |lo_j|; levels give 0/1 indicators. For
+a pair of records write a_S, b_S for the value of the indicator column S in each (the constant column is always 1 in
+both), and count the columns: c11 with a = b = 1, c10 with a = 1, b = 0, c01 with a = 0, b = 1; let c >= c' be the
+larger and the smaller of c10, c01. Let s be the number of distinct pure level entries (products of indicators) that
+differ.
 
 L1, for given levels:
 
     max over u in the box of  T(hi) - T(u) + c11 sum_j (hi_j - u_j) + c sum_j hi_j + c' sum_j |u_j| + s
 
-Proof: the entries are products of numbers, |v_j v_k - w_j w_k|; products of a number with an indicator column,
-|a_S v_j - b_S w_j|; and pure level entries, which contribute s. Put p_j = |v_j - w_j|, u_j = hi_j - p_j. By the corner
-theorem (`box`) the first are at most hi_j hi_k - u_j u_k. Of the second, the c11 columns give p_j = hi_j - u_j, and the
-others c10 |v_j| + c01 |w_j|, which for a fixed p_j is convex in the position of the pair and so largest at an end of the
-box: at most c hi_j + c' |u_j|. All bounds are attained together by v = hi, w = u (with the roles of the records chosen
-so that c belongs to v). []
+Proof: the entries are products of numbers, |v_j v_k - w_j w_k|; products of a number with an indicator column, |a_S
+v_j - b_S w_j|; and pure level entries, which contribute s. Put p_j = |v_j - w_j|, u_j = hi_j - p_j. By the corner
+theorem (`box`) the first are at most hi_j hi_k - u_j u_k. Of the second, the c11 columns give p_j = hi_j - u_j, and
+the others c10 |v_j| + c01 |w_j|, which for a fixed p_j is convex in the position of the pair and so largest at an end
+of the box: at most c hi_j + c' |u_j|. All bounds are attained together by v = hi, w = u (with the roles of the
+records chosen so that c belongs to v). []
 
 T is convex and |u_j| is not concave, so the maximum is taken as follows. If every box is [-h, h]: by symmetry and
 convexity within a sign pattern, k of the numbers equal -x and the others y, with x, y in [0, h]; for each k a convex
@@ -32,9 +33,9 @@ lost. With k coordinates at -1, k (m - k) products and k c11 columns differ by 2
 Otherwise: the squared ranges of all entries added up, or L1 times the largest range, whichever is less. Both bound
 sum D_i^2 trivially.
 
-The worst levels are found by enumeration of all pairs of level combinations, where there are at most 1,000 combinations;
-beyond that c11, c10, c01 and s are replaced by the largest values that each could take alone, an upper bound because
-every expression grows in each of them.
+The worst levels are found by enumeration of all pairs of level combinations, where there are at most 1,000
+combinations; beyond that c11, c10, c01 and s are replaced by the largest values that each could take alone, an upper
+bound because every expression grows in each of them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,153 @@
+"""Linear regression from a noisy Gram matrix (bernstein2019, and past it)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tacit.errors import expected
+from tacit.models.linear_prior import LinearPrior
+from tacit.models.model import Method, Model, Prior, Problem
+from tacit.models.regression import Design, design_for
+from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.schema import Category, Schema
+from tacit.statistics.design import Scaled
+from tacit.statistics.gram import Gram
+
+if TYPE_CHECKING:
+    from tacit.samplers.latent_gram import NoisyGram
+
+
+@dataclass(frozen=True)
+class LinearRegression(Model):
+    """y | x ~ N(theta'x, sigma^2), x from the columns of ``formula``, in mapped units.
+
+    Released: the distinct sums of products of (1, x, y), plus noise. Given the exact sums the posterior is conjugate;
+    the methods differ in how they treat the latent exact sums.
+    """
+
+    family: ClassVar[str] = "linear"
+    formula: str
+
+    @classmethod
+    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
+        """One covariate; two covariates."""
+        schema = Schema(charges=(0, 65_000), age=(18, 65), bmi=(15, 55), smoker=["no", "yes"])
+        return ((cls("charges ~ age"), schema), (cls("charges ~ age + bmi"), schema))
+
+    def design(self, schema: Schema) -> Design:
+        """The columns that the formula makes of the schema."""
+        return design_for(self.formula, schema)
+
+    def statistic(self, schema: Schema) -> Gram:
+        """The distinct entries of the Gram matrix of design and response."""
+        design = self.design(schema)
+        return Gram(design.columns, design.response)
+
+    def default_prior(self, schema: Schema) -> LinearPrior:
+        """Weak, data-free, and with at least 99% of its predictions inside the bounds."""
+        return LinearPrior.default(self.design(schema))
+
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """Theta and sigma, and the normal law of the covariates."""
+        assert isinstance(prior, LinearPrior)
+        return prior.draw(self.design(schema), rng)
+
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """Numbers from the normal law of the covariates, levels with equal chances, the response from the model."""
+        import numpy as np
+
+        design = self.design(schema)
+        cells: dict[str, Any] = {}
+        rows: dict[str, Any] = {}
+        numbers = [name for name in _columns(design) if not isinstance(schema[name], Category)]
+        mapped = rng.multivariate_normal(
+            parameters["mu_x"][: len(numbers)], parameters["Sigma_x"][: len(numbers), : len(numbers)], size=n
+        )
+        for i, name in enumerate(numbers):
+            column = schema.number(name)
+            rows[name] = cells[name] = (column.low + column.high) / 2 + mapped[:, i] * (column.high - column.low) / 2
+        for name in _columns(design):
+            if name not in cells:
+                levels = schema.category(name).levels
+                cells[name] = rng.integers(0, len(levels), n)
+                rows[name] = [levels[code] for code in cells[name]]
+        mean = design.matrix(cells) @ parameters["theta"] if cells else np.full(n, parameters["theta"][0])
+        response = mean + parameters["sigma"] * rng.standard_normal(n)
+        rows[design.response.name] = design.response.offset + design.response.scale * response
+        return rows
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The latent Gram matrix sampled with every parameter integrated out; or the noise ignored."""
+        return {"collapsed": _collapsed, "naive": _naive}
+
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """Coefficients by name; the covariates' law where a method gives it."""
+        return {
+            "theta": ("coefficient",),
+            "sigma": (),
+            "mu_x": ("covariate",),
+            "Sigma_x": ("covariate", "other_covariate"),
+        }
+
+    def coords(self, schema: Schema) -> dict[str, list[str]]:
+        """The names of the design's columns."""
+        names = self.design(schema).names
+        covariates = [c.name for c in self.design(schema).columns if isinstance(c, Scaled)]
+        return {"coefficient": names, "covariate": covariates, "other_covariate": covariates}
+
+
+def _columns(design: Design) -> list[str]:
+    return list(dict.fromkeys(name for term in design.formula.terms for name in term))
+
+
+def _collapsed(problem: Problem, settings: Settings) -> Chain:
+    """The latent Gram matrix by NUTS, every parameter integrated out; then the parameters exactly."""
+    from tacit.samplers.latent_gram import collapsed_chain
+
+    design = _plain_design(problem)
+    assert isinstance(problem.prior, LinearPrior)
+    if problem.n < len(design.columns) + 2:
+        raise expected("n", problem.n, f"to be at least {len(design.columns) + 2} for the collapsed method")
+    return collapsed_chain(_noisy_gram(problem), problem.prior.numbers(design), settings)
+
+
+def _naive(problem: Problem, settings: Settings) -> Chain:
+    """The conjugate posterior with the released sums, made positive definite, taken for the exact ones."""
+    from tacit.samplers.latent_gram import naive_chain
+
+    design = _plain_design(problem)
+    assert isinstance(problem.prior, LinearPrior)
+    return naive_chain(_noisy_gram(problem), problem.prior.numbers(design), settings)
+
+
+def _noisy_gram(problem: Problem) -> NoisyGram:
+    """Where the released entries stand, for a design whose first column is the constant."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    from tacit.samplers.latent_gram import NoisyGram
+
+    statistic, noise = problem.statistic, problem.noise
+    assert isinstance(statistic, Gram)
+    size = len(statistic.vector) - 1
+    upper = {(int(j), int(k)): size + i for i, (j, k) in enumerate(zip(*np.triu_indices(size), strict=True))}
+    places = statistic.layout[0].values()
+    return NoisyGram(
+        size=size,
+        order=np.array([p.k - 1 if p.j == 0 else upper[p.j - 1, p.k - 1] for p in places], dtype=int),
+        n=float(problem.n),
+        scales=np.array(noise.scales, np.float64) / statistic.unit,
+        sds=np.array(noise.sd, np.float64) / statistic.unit,
+        log_noise=lambda residual: noise.standard_log_density(residual, jnp),
+    )
+
+
+def _plain_design(problem: Problem) -> Design:
+    assert isinstance(problem.model, LinearRegression)
+    design = problem.model.design(problem.schema)
+    if not design.all_numeric:
+        raise expected("formula", problem.model.formula, "to have an intercept and plain numbers only for this method")
+    return design

@@ -1,0 +1,120 @@
+"""What every regression shares: a formula and a schema become a design, and coefficients go back to original units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tacit.errors import InputError, expected
+from tacit.models.formula import Formula, parse_formula
+from tacit.schema import Category, Schema
+from tacit.statistics.design import DesignColumn, Indicator, Scaled, columns_of_term, constant, scaled
+
+
+@dataclass(frozen=True)
+class Design:
+    """The columns that a formula makes of a schema, in mapped units: numbers in [-1, 1], indicators 0 or 1.
+
+    With an intercept every number is centred on the middle of its range. Without one it is only scaled, because moving
+    the origin would bring an intercept back.
+    """
+
+    formula: Formula
+    schema: Schema
+
+    @cached_property
+    def columns(self) -> tuple[DesignColumn, ...]:
+        """The design columns, the constant first if there is one."""
+        found: list[DesignColumn] = [constant()] if self.formula.intercept else []
+        whole = not self.formula.intercept  # the first factor keeps all its levels when no constant stands for one
+        for term in self.formula.terms:
+            factors = any(isinstance(self.schema.declared(name), Category) for name in term)
+            found += columns_of_term(term, self.schema, centred=self.formula.intercept, every_level=whole and factors)
+            whole = whole and not factors
+        return tuple(found)
+
+    @cached_property
+    def response(self) -> Scaled:
+        """The response."""
+        self.schema.number(self.formula.response)
+        return scaled((self.formula.response,), (), self.formula.response, self.schema, centred=self.formula.intercept)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the coefficients."""
+        return [column.name for column in self.columns]
+
+    @property
+    def all_numeric(self) -> bool:
+        """Whether the design is a constant and plain numbers, so that a normal law can describe it."""
+        first, *others = self.columns or (None,)
+        plain = all(isinstance(c, Scaled) and len(c.numbers) == 1 and not c.levels for c in others)
+        return isinstance(first, Indicator) and not first.levels and plain and len(others) > 0
+
+    def matrix(self, cells: Mapping[str, Any]) -> Any:
+        """The design matrix of parsed cells (numbers; level codes), in mapped units, neither clamped nor rounded."""
+        import numpy as np
+
+        rows = len(next(iter(cells.values()))) if cells else 1
+        made: list[Any] = []
+        for column in self.columns:
+            holds = np.ones(rows)
+            for name, code in column.levels:
+                holds = holds * (cells[name] == code)
+            if isinstance(column, Scaled):
+                raw = np.prod([np.asarray(cells[name], np.float64) for name in column.numbers], axis=0) * holds
+                made.append((raw - column.offset) / column.scale)
+            else:
+                made.append(holds)
+        return np.stack(made, axis=1)
+
+    def parse(self, new: Any) -> dict[str, Any]:
+        """Public design points as numbers and level codes; ``new`` is a mapping of columns or a data frame."""
+        import numpy as np
+
+        cells: dict[str, Any] = {}
+        for name in dict.fromkeys(name for term in self.formula.terms for name in term):
+            try:
+                values = list(new[name])
+            except (KeyError, TypeError):
+                raise expected("new", name, "to be one of its columns") from None
+            column = self.schema.declared(name)
+            if isinstance(column, Category):
+                for value in values:
+                    if value not in column.levels:
+                        raise expected("new", value, f"in column {name!r} to be one of {list(column.levels)}")
+                cells[name] = np.array([column.levels.index(v) for v in values])
+            else:
+                try:
+                    cells[name] = np.array(values, np.float64)
+                except (TypeError, ValueError):
+                    raise InputError(f"Expected column {name!r} of new to hold numbers.") from None
+                if not np.isfinite(cells[name]).all():
+                    raise InputError(f"Expected column {name!r} of new to hold finite numbers.")
+        if len({len(v) for v in cells.values()}) > 1:
+            raise InputError("Expected the columns of new to have one length.")
+        return cells
+
+    def original_units(self, theta: Any) -> Any:
+        """Coefficients (..., p) in mapped units as coefficients of the formula in the units of the data.
+
+        mapped y = sum_j theta_j (x_j - offset_j)/scale_j, so b_j = scale_y theta_j / scale_j, and what the offsets
+        add up to belongs to the intercept. Without an intercept all offsets are 0.
+        """
+        import numpy as np
+
+        scales = np.array([c.scale if isinstance(c, Scaled) else 1.0 for c in self.columns])
+        offsets = np.array([c.offset if isinstance(c, Scaled) else 0.0 for c in self.columns])
+        out = self.response.scale * theta / scales
+        if self.formula.intercept:
+            out[..., 0] = self.response.offset + out[..., 0] - (out[..., 1:] * offsets[1:]).sum(axis=-1)
+        return out
+
+
+def design_for(formula: object, schema: Schema) -> Design:
+    """The design of a formula, every column checked against the schema."""
+    design = Design(parse_formula(formula), schema)
+    _ = design.columns, design.response
+    return design

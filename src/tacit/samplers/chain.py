@@ -1,0 +1,21 @@
+"""What a sampler gives back: one chain for one dataset, as a pure function that the runner batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long to sample."""
+
+    warmup: int
+    draws: int
+
+
+Arrays = dict[str, Any]
+# (key, released) -> (draws by name, diagnostics by name), each array with a leading axis over draws. Pure JAX: the
+# runner adds chains and datasets by vmap. ``released`` holds the release's integers divided by the statistic's unit.
+Chain = Callable[[Any, Any], tuple[Arrays, Arrays]]
