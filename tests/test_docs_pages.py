@@ -110,7 +110,7 @@ def hardy_weinberg():
 def test_the_page_s_family_survives_being_written_down(hardy_weinberg, budget, monkeypatch):
     """One line in the registry is enough for plans and releases; the price meets the budget. Seed 3."""
     monkeypatch.setitem(FAMILIES, hardy_weinberg.family, hardy_weinberg)
-    plan = tacit.Plan(*hardy_weinberg.examples()[0], budget)
+    plan = tacit.Plan(*hardy_weinberg.examples()[0][:2], budget)
     assert tacit.Plan.from_toml(plan.to_toml()) == plan
     assert plan.event().satisfies(budget)
     release = tacit.simulate(plan, n=50, seed=3).release
@@ -119,7 +119,7 @@ def test_the_page_s_family_survives_being_written_down(hardy_weinberg, budget, m
 
 def test_no_pair_beats_the_page_s_sensitivity_and_a_claim_too_small_is_caught(hardy_weinberg):
     """Seed 1. No false alarm is possible: a pair that beats the claim is a counter-example."""
-    model, schema = hardy_weinberg.examples()[0]
+    model, schema, *_ = hardy_weinberg.examples()[0]
     claimed = model.statistic(schema).sensitivity()
     found = search_sensitivity(model.statistic(schema), schema, seed=1)
     assert not found.violates(claimed)
@@ -128,7 +128,7 @@ def test_no_pair_beats_the_page_s_sensitivity_and_a_claim_too_small_is_caught(ha
 
 
 def test_the_page_s_sums_do_not_depend_on_the_order(hardy_weinberg):
-    model, schema = hardy_weinberg.examples()[0]
+    model, schema, *_ = hardy_weinberg.examples()[0]
     statistic = model.statistic(schema)
     codes = np.random.default_rng(2).integers(0, 3, 500)
     assert statistic.batch_sum({"genotype": codes}) == statistic.batch_sum({"genotype": codes[::-1]})
@@ -137,7 +137,7 @@ def test_the_page_s_sums_do_not_depend_on_the_order(hardy_weinberg):
 
 def test_without_noise_the_page_s_method_is_conjugate(hardy_weinberg):
     """At epsilon 1000. Seed 6; 4,000 draws against the Beta law's mean, alarm at 6 standard errors (below 1e-8)."""
-    plan = tacit.Plan(*hardy_weinberg.examples()[0], tacit.PureDP(1000.0))
+    plan = tacit.Plan(*hardy_weinberg.examples()[0][:2], tacit.PureDP(1000.0))
     simulation = tacit.simulate(plan, n=300, seed=6)
     copies = 2 * simulation.exact[0] // plan.statistic().unit
     draws = tacit.infer(simulation.release, seed=1).draws("theta")

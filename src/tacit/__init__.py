@@ -12,6 +12,8 @@ from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
+from tacit.models.linear import LinearRegression as LinearRegression
+from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.plan import AddNoise as AddNoise
 from tacit.plan import Person as Person
 from tacit.plan import Plan as Plan
@@ -44,6 +46,8 @@ __all__ = [
     "DirichletPrior",
     "InputError",
     "Ledger",
+    "LinearPrior",
+    "LinearRegression",
     "Number",
     "Person",
     "Plan",

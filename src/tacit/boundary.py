@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InputError, TacitError, expected
+from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, Receipt, digest
 from tacit.mechanisms.entropy import OSEntropy
 from tacit.names import check_name, clean_name
@@ -55,7 +56,8 @@ def privatize(
     if source.has_no_rows(needed(plan)[0]):
         raise InputError(_NO_ROWS)
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
-    receipt = None if book is None else book.spend(name, plan.event(), digest(plan.to_plain()))
+    with uninterrupted():
+        receipt = None if book is None else book.spend(name, plan.event(), digest(plan.to_plain()))
     # From here on the budget counts as spent, whatever happens.
     n, sums = exact_sums(source, plan, progress)
     noise = plan.noise().sample(1, OSEntropy())[0]
@@ -75,7 +77,8 @@ def privatize(
 def _note_release(book: Ledger, receipt: Receipt, release: Release) -> None:
     """Link the spend to its release. The release is paid for: if the note fails it is not lost for that."""
     try:
-        book.record_release(receipt, release.id, digest(release.to_plain()))
+        with uninterrupted():
+            book.record_release(receipt, release.id, digest(release.to_plain()))
     except TacitError as error:
         warnings.warn(f"The ledger has charged for this release but could not note it: {error}", stacklevel=3)
 

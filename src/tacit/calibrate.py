@@ -64,20 +64,24 @@ def calibrate(
     method: str | None = None,
     prior: Prior | Mapping[str, Any] | None = None,
     draws: int = 99,
-    thin: int = 10,
+    thin: int | None = None,
     warmup: int = 300,
     progress: Callable[[int], None] | None = None,
 ) -> Calibration:
-    """Simulate ``trials`` releases, infer all of them in one batched call, and rank each true parameter."""
+    """Simulate ``trials`` releases, infer all of them in one batched call, and rank each true parameter.
+
+    Of every ``thin`` draws one is ranked, ``draws`` in all; left out, the method says how many make draws independent.
+    """
     import numpy as np
 
     plan = as_plan(plan)
+    chosen = method_name(plan.model, method)
+    thin = thin if thin is not None else plan.model.methods[chosen].thin
     for name, value in (("trials", trials), ("thin", thin)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise expected(name, value, "to be a whole number, at least 1")
     settings = check_settings(warmup=warmup, draws=draws * thin, chains=1, seed=seed)
     problem = problem_for(plan.model, plan.schema, prior, n, plan.noise())
-    chosen = method_name(plan.model, method)
     truths: list[Mapping[str, Any]] = []
     values: list[tuple[int, ...]] = []
     for trial in range(trials):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tacit.errors import InputError, expected
+from tacit.interrupts import uninterrupted
 
 
 def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
@@ -59,29 +60,29 @@ def _same_file(path: str | Path, other: str | Path) -> bool:
 def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: bool) -> Path:
     """Write to a temporary file beside ``path``, sync it, and move it into place in one step."""
     target = check_writable(path, name=name, overwrite=overwrite)
-    # The name is chosen before the file is made, so that whatever stops us in between, the file is removed.
     temporary = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}"
-    try:
-        with open(temporary, "xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if overwrite:
-            os.replace(temporary, target)
-        else:
-            _put(temporary, target)
-        folder = os.open(target.parent, os.O_RDONLY)
+    with uninterrupted():
         try:
-            os.fsync(folder)
+            with open(temporary, "xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if overwrite:
+                os.replace(temporary, target)
+            else:
+                _put(temporary, target)
+            folder = os.open(target.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except FileExistsError:
+            raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting") from None
+        except OSError as error:
+            raise _failed(name, path, "writable", error) from None
         finally:
-            os.close(folder)
-    except FileExistsError:
-        raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting") from None
-    except OSError as error:
-        raise _failed(name, path, "writable", error) from None
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
+            with suppress(OSError):
+                os.unlink(temporary)
     return target
 
 

@@ -106,4 +106,4 @@ def posterior_arrays(
 @lru_cache(maxsize=64)
 def _chain(problem: Problem, method: str, settings: Settings) -> Chain:
     """The same object for the same problem, so that what was compiled for it is found again."""
-    return problem.model.methods[method](problem, settings)
+    return problem.model.methods[method].build(problem, settings)

@@ -18,6 +18,7 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
+from tacit.interrupts import uninterrupted
 from tacit.release import Release
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
@@ -131,7 +132,7 @@ class Posterior:
         """Write a netCDF file, whole or not at all."""
         check_writable(path, name="posterior", overwrite=overwrite)
         try:
-            with tempfile.TemporaryDirectory() as folder:
+            with uninterrupted(), tempfile.TemporaryDirectory() as folder:
                 whole = os.path.join(folder, "posterior.nc")
                 self.tree.to_netcdf(whole, engine="h5netcdf")
                 content = Path(whole).read_bytes()

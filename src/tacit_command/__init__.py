@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 3.0
 _STOPPED = 130  # what a shell reports for Ctrl-C
-
-_stopping = False
 
 
 def main() -> None:
@@ -27,42 +25,34 @@ def main() -> None:
     from tacit.cli import main as run
 
     if os.name == "posix":
-        _insist_on_stopping()
+        _stop_compiled_code_too()
     try:
         for number in heeded:
             signal.signal(number, _stop)
         run()
-    except BaseException:
-        if _stopping:
-            _leave()
-        raise
     finally:
         for number in heeded:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _stop(_number: int, _frame: Any) -> None:
-    """Raise KeyboardInterrupt, once: clearing up is not interrupted in its turn."""
-    global _stopping
+    """End the process here and now.
+
+    Not by an exception: raised in the middle of compiled code it can be lost, or abort the process with a page of
+    traces. There is nothing to clear up, because `tacit.interrupts.uninterrupted` puts this off where there is.
+    """
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    _stopping = True
-    raise KeyboardInterrupt
-
-
-def _leave() -> NoReturn:
-    """End the process without the interpreter's own farewell: compiled code that was cut short may not survive it."""
     shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides the cursor
     os.write(2, f"{shown}Stopped.\n".encode())
     os._exit(_STOPPED)
 
 
-def _insist_on_stopping() -> None:
-    """Make sure that a signal ends the process soon, whatever the main thread is doing.
+def _stop_compiled_code_too() -> None:
+    """Let a signal end the process while the main thread is inside a long compiled computation.
 
-    The main thread heeds a signal only between two steps of Python: not inside a long compiled computation, and if the
-    moment is one in which Python drops exceptions (a callback of its own), never. So another thread waits for the
-    signal as well, gives the main thread some seconds to clear up, and then ends the process.
+    Python calls `_stop` between two of its own steps only. So another thread waits for the signal as well. It gives the
+    main thread a moment to be the first, and more where the signal is put off.
     """
     import threading
     import time
@@ -70,12 +60,14 @@ def _insist_on_stopping() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    say = sys.unraisablehook
-    sys.unraisablehook = lambda dropped: None if dropped.exc_type is KeyboardInterrupt else say(dropped)
 
     def wait() -> None:
-        os.read(reader, 1)
-        time.sleep(_GRACE_SECONDS)
-        _leave()
+        number = os.read(reader, 1)[0]
+        last = time.monotonic() + _GRACE_SECONDS
+        time.sleep(0.2)
+        while signal.getsignal(number) is not _stop and time.monotonic() < last:
+            time.sleep(0.01)
+        os.write(2, b"Stopped.\n")
+        os._exit(_STOPPED)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -21,13 +21,21 @@ EXAMPLES = {
 }
 
 PLANS = {
-    f"{name}-{kind}": tacit.Plan(model, schema, budget)
-    for name, (model, schema) in EXAMPLES.items()
+    f"{name}-{kind}": tacit.Plan(example.model, example.schema, budget)
+    for name, example in EXAMPLES.items()
     for kind, budget in BUDGETS.items()
 }
 
+# Every method of every family, on the family's first example.
 METHODS = {
-    f"{name}-{method}": (model, schema, method)
-    for name, (model, schema) in EXAMPLES.items()
-    for method in model.methods
+    f"{name}-{method}": (example, method)
+    for name, example in EXAMPLES.items()
+    if name.endswith("-0")
+    for method in example.model.methods
+}
+# The default and the naive one, for laws that take long.
+MAIN_METHODS = {
+    name: (example, method)
+    for name, (example, method) in METHODS.items()
+    if method in (next(iter(example.model.methods)), "naive")
 }

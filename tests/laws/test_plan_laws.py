@@ -37,7 +37,7 @@ def test_the_budget_is_used_up(name):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_less_budget_means_more_noise(name):
-    model, schema = EXAMPLES[name]
+    model, schema, *_ = EXAMPLES[name]
     sds = [tacit.Plan(model, schema, tacit.PureDP(e)).noise().sd[0] for e in (0.01, 0.1, 1.0, 10.0)]
     assert sds == sorted(sds, reverse=True)
     assert sds[0] > 50 * sds[2]
@@ -46,7 +46,7 @@ def test_less_budget_means_more_noise(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_entries_and_scales_have_one_length(name, budget):
-    model, schema = EXAMPLES[name]
+    model, schema, *_ = EXAMPLES[name]
     plan = tacit.Plan(model, schema, BUDGETS[budget])
     entries = plan.statistic().entries
     assert len(plan.noise().scales) == len(entries) == len(set(entries))

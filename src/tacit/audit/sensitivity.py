@@ -88,8 +88,9 @@ def _improve(
     improved = False
     for side in (0, 1):
         for name in statistic.columns:
-            fresh = [_random_cell(schema.declared(name), rng) for _ in range(4)]
-            for cell in [*candidates[name], *fresh]:
+            column = schema.declared(name)
+            fresh = [_random_cell(column, rng) for _ in range(4)]
+            for cell in [*candidates[name], *fresh, *_beside(column, pair[side][name])]:
                 changed = {**pair[side], name: cell}
                 trial = (changed, pair[1]) if side == 0 else (pair[0], changed)
                 reached = _size(statistic, schema, trial, weights, norm)
@@ -111,6 +112,14 @@ def _random_cell(column: Number | Category, rng: Any) -> Any:
     if isinstance(column, Category):
         return column.levels[int(rng.integers(len(column.levels)))]
     return float(rng.uniform(column.low, column.high))
+
+
+def _beside(column: Number | Category, cell: Any) -> list[float]:
+    """Numbers near a cell, from far to close, inside the bounds: where a maximum is not at a corner."""
+    if isinstance(column, Category) or not isinstance(cell, float) or not column.low <= cell <= column.high:
+        return []
+    width = column.high - column.low
+    return [cell + sign * width * step for step in (0.2, 0.05, 0.01, 0.002, 0.0004) for sign in (1, -1)]
 
 
 def _random_record(candidates: Mapping[str, list[Any]], rng: Any) -> Record:

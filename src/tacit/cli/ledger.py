@@ -30,6 +30,7 @@ def new(
     as_json: Json = False,
 ) -> None:
     """Open an account: the most that may ever be spent on a dataset. Makes the ledger if it is not there."""
+    from tacit.interrupts import uninterrupted
     from tacit.ledger import Ledger
     from tacit.names import check_name
     from tacit.privacy.guarantees import guarantee_from_plain
@@ -37,8 +38,9 @@ def new(
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
     total = guarantee_from_plain({name: value for name, value in said.items() if value is not None})
     check_name("dataset", dataset)  # before a ledger is made for nothing
-    opened = Ledger.open_or_create(ledger)
-    opened.new_dataset(dataset, total)
+    with uninterrupted():
+        opened = Ledger.open_or_create(ledger)
+        opened.new_dataset(dataset, total)
     if as_json:
         print_json(opened.to_plain())
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.models.model import Method, Model, Prior, Problem
+from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
@@ -45,9 +45,9 @@ class Bernoulli(Model):
     column: str
 
     @classmethod
-    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
+    def examples(cls) -> tuple[Example[Self], ...]:
         """A yes/no answer."""
-        return ((cls("smoker"), Schema(smoker=["no", "yes"])),)
+        return (Example(cls("smoker"), Schema(smoker=["no", "yes"])),)
 
     def statistic(self, schema: Schema) -> Counts:
         """One count: the rows at the second level."""
@@ -73,7 +73,7 @@ class Bernoulli(Model):
     @property
     def methods(self) -> Mapping[str, Method]:
         """Exact by default."""
-        return {"exact": _exact, "naive": _naive}
+        return {"exact": Method(_exact, thin=1), "naive": Method(_naive, thin=1)}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters are single numbers."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.models.model import Method, Model, Prior, Problem
+from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
@@ -49,11 +49,11 @@ class Categorical(Model):
     column: str
 
     @classmethod
-    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
+    def examples(cls) -> tuple[Example[Self], ...]:
         """Four regions; and two levels, where one count says it all."""
         return (
-            (cls("region"), Schema(region=["north", "east", "south", "west"])),
-            (cls("vote"), Schema(vote=["against", "for"])),
+            Example(cls("region"), Schema(region=["north", "east", "south", "west"])),
+            Example(cls("vote"), Schema(vote=["against", "for"])),
         )
 
     def statistic(self, schema: Schema) -> Counts:
@@ -78,7 +78,7 @@ class Categorical(Model):
     @property
     def methods(self) -> Mapping[str, Method]:
         """Gibbs by default."""
-        return {"gibbs": _gibbs, "naive": _naive}
+        return {"gibbs": Method(_gibbs, thin=8), "naive": Method(_naive, thin=1)}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters have one number a level."""

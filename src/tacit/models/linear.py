@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
+from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 from tacit.models.linear_prior import LinearPrior
-from tacit.models.model import Method, Model, Prior, Problem
+from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.regression import Design, design_for
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Category, Schema
@@ -16,6 +17,7 @@ from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
 
 if TYPE_CHECKING:
+    from tacit.samplers.conjugate_gram import Numbers
     from tacit.samplers.latent_gram import NoisyGram
 
 
@@ -31,10 +33,14 @@ class LinearRegression(Model):
     formula: str
 
     @classmethod
-    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
+    def examples(cls) -> tuple[Example[Self], ...]:
         """One covariate; two covariates."""
         schema = Schema(charges=(0, 65_000), age=(18, 65), bmi=(15, 55), smoker=["no", "yes"])
-        return ((cls("charges ~ age"), schema), (cls("charges ~ age + bmi"), schema))
+        narrow = {"a0": 20.0, "b0": 0.5, "psi0": 1.0, "nu0": 30.0, "kappa0": 20.0}
+        return (
+            Example(cls("charges ~ age"), schema, {**narrow, "lambda0": (20.0, 5.0)}, quick=False),
+            Example(cls("charges ~ age + bmi"), schema, {**narrow, "lambda0": (20.0, 5.0, 5.0)}, quick=False),
+        )
 
     def design(self, schema: Schema) -> Design:
         """The columns that the formula makes of the schema."""
@@ -81,7 +87,12 @@ class LinearRegression(Model):
     @property
     def methods(self) -> Mapping[str, Method]:
         """The latent Gram matrix sampled with every parameter integrated out; or the noise ignored."""
-        return {"collapsed": _collapsed, "naive": _naive}
+        return {
+            "collapsed": Method(_collapsed, thin=2),
+            "gibbs-update": Method(_gibbs_update, thin=10),
+            "gibbs-prior": Method(_gibbs_prior, thin=10),
+            "naive": Method(_naive, thin=1),
+        }
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Coefficients by name; the covariates' law where a method gives it."""
@@ -112,6 +123,34 @@ def _collapsed(problem: Problem, settings: Settings) -> Chain:
     if problem.n < len(design.columns) + 2:
         raise expected("n", problem.n, f"to be at least {len(design.columns) + 2} for the collapsed method")
     return collapsed_chain(_noisy_gram(problem), problem.prior.numbers(design), settings)
+
+
+def _gibbs_update(problem: Problem, settings: Settings) -> Chain:
+    """bernstein2019's Gibbs-SS-Update, corrected: the covariates' law drawn with the rest. Biased for small n."""
+    from tacit.samplers.gram_gibbs import update_chain
+
+    layout, numbers, laplace = _for_gibbs(problem)
+    return update_chain(layout, numbers, settings, laplace=laplace)
+
+
+def _gibbs_prior(problem: Problem, settings: Settings) -> Chain:
+    """bernstein2019's Gibbs-SS-Prior, corrected: the covariates' moments from their prior. Biased for small n."""
+    from tacit.samplers.gram_gibbs import prior_chain
+
+    layout, numbers, laplace = _for_gibbs(problem)
+    if numbers.nu0 <= layout.size + 2:
+        raise expected("prior nu0", numbers.nu0, f"to be above {layout.size + 2}, for fourth moments to exist")
+    return prior_chain(layout, numbers, settings, laplace=laplace)
+
+
+def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
+    """Where the entries stand, the prior, and whether the noise is Laplace's (else it is normal)."""
+    design = _plain_design(problem)
+    assert isinstance(problem.prior, LinearPrior)
+    least = len(design.columns) + 1
+    if problem.n < least:
+        raise expected("n", problem.n, f"to be at least {least}, for the Gram matrix to have full rank")
+    return _noisy_gram(problem), problem.prior.numbers(design), isinstance(problem.noise, DiscreteLaplace)
 
 
 def _naive(problem: Problem, settings: Settings) -> Chain:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.noise import Noise
@@ -51,7 +51,32 @@ class Problem:
         return self.model.statistic(self.schema)
 
 
-Method = Callable[[Problem, Settings], Chain]
+@dataclass(frozen=True)
+class Method:
+    """A way to draw the posterior: ``build`` makes the chain of a problem.
+
+    ``thin`` says how many draws apart its draws can pass for independent, which is what calibration needs.
+    """
+
+    build: Callable[[Problem, Settings], Chain]
+    thin: int
+
+
+M = TypeVar("M", bound="Model", covariant=True)
+
+
+class Example(NamedTuple, Generic[M]):
+    """A model with a schema, and the changes to its default prior under which nearly nothing is clamped.
+
+    Calibration is a statement about rows that come from the model. Clamping is not part of the model, so a prior that
+    sends rows outside the bounds would blame the method for it.
+    """
+
+    model: M
+    schema: Schema
+    prior: Mapping[str, Any] | None = None
+    quick: bool = True
+    """Whether all laws run on it by default; those that take long are left to the slow suite otherwise."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +87,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def examples(cls) -> tuple[tuple[Self, Schema], ...]:
-        """Small models of this family with a schema each: every law in the test suite runs on them."""
+    def examples(cls) -> tuple[Example[Self], ...]:
+        """Small models of this family: every law in the test suite runs on them."""
 
     @abstractmethod
     def statistic(self, schema: Schema) -> Statistic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.models.bernoulli import Bernoulli
 from tacit.models.categorical import Categorical
+from tacit.models.linear import LinearRegression
 from tacit.models.model import Model
 
 FAMILIES: dict[str, type[Model]] = {
@@ -11,5 +12,6 @@ FAMILIES: dict[str, type[Model]] = {
     for model in (
         Bernoulli,
         Categorical,
+        LinearRegression,
     )
 }

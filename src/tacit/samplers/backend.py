@@ -31,6 +31,9 @@ def _use_cache() -> None:
     folder = root / "tacit" / "jax"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for entry in folder.glob("*-cache"):
+            if entry.stat().st_size == 0:  # a run was stopped just here; JAX would complain about it for ever
+                entry.unlink()
     except OSError:  # a read-only home: compile every time
         return
     jax.config.update("jax_compilation_cache_dir", str(folder))

@@ -2,82 +2,118 @@
 
 Three kinds of column: a constant; an `Indicator`, 0 or 1, of a combination of levels; and a `Scaled` number, mapped
 from its range to [-1, 1]. Products of columns (interactions) are columns of their own: a product of levels is an
-indicator, and a product that involves numbers is multiplied in the units of the data and then mapped and rounded like
-any other.
+indicator; a product of numbers is multiplied in the units of the data and then mapped and rounded like any other; a
+number times levels is the mapped number where the levels hold and 0 elsewhere.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from tacit.errors import expected
 from tacit.schema import Category, Number, Schema
-from tacit.statistics.lattice import signed
+
+Levels = tuple[tuple[str, int], ...]  # (column, code) of each level that holds, by the column's name
 
 
 @dataclass(frozen=True)
 class Indicator:
     """1 where every named column is at the named level (by its code), else 0. No levels at all: the constant 1."""
 
-    levels: tuple[tuple[str, int], ...]
+    levels: Levels
     name: str
 
     def values(self, columns: Mapping[str, Any], steps: int) -> Any:
         """Whole numbers 0 or ``steps``, as float64."""
-        import numpy as np
-
-        rows = len(next(iter(columns.values())))
-        holds = np.ones(rows, bool)
-        for column, code in self.levels:
-            holds &= columns[column] == code
-        return holds * float(steps)
-
-    def merged(self, other: Indicator) -> tuple[tuple[str, int], ...] | None:
-        """The levels of the product of both; None where they exclude each other."""
-        levels = dict(self.levels)
-        for column, code in other.levels:
-            if levels.setdefault(column, code) != code:
-                return None
-        return tuple(sorted(levels.items()))
+        return _holds(self.levels, columns) * float(steps)
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """A product of numbers, and perhaps an indicator, mapped to [-1, 1] from its range over the declared bounds.
+@dataclass(frozen=True, order=True)
+class Mapped:
+    """A product of numbers, mapped from its range over the declared bounds to [low, high] inside [-1, 1].
 
-    ``offset`` and ``scale`` tie both units together: mapped = (raw - offset) / scale. ``low`` is the smallest mapped
-    value and ``high`` the largest: -1 and 1 when the map is centred. Without an intercept in the model the offset is 0.
+    ``offset`` and ``scale`` tie both units together: mapped = (raw - offset) / scale. ``low`` and ``high`` are -1 and 1
+    when the map is centred on the middle of the range; otherwise the offset is 0.
     """
 
     numbers: tuple[str, ...]
-    levels: tuple[tuple[str, int], ...]
-    name: str
     offset: float
     scale: float
     low: float
     high: float
 
+    def bounds(self, steps: int) -> tuple[int, int]:
+        """The smallest and the largest whole number that `values` gives: what the ends of the range round to."""
+        return round(self.low * steps), round(self.high * steps)
+
     def values(self, columns: Mapping[str, Any], steps: int) -> Any:
-        """Whole numbers in [low * steps, high * steps], as float64."""
+        """Whole numbers inside `bounds`, as float64: total, because the last two operations round and clamp."""
         import numpy as np
 
-        raw = np.prod([columns[name] for name in self.numbers], axis=0)
-        if self.levels:
-            raw = raw * Indicator(self.levels, "").values(columns, 1)
-        whole = signed(raw, Number(self.offset - self.scale, self.offset + self.scale), steps)
-        return np.clip(whole, -_whole(-self.low, steps), _whole(self.high, steps))
+        raw = np.prod([np.asarray(columns[name], np.float64) for name in self.numbers], axis=0)
+        return np.clip(np.rint((raw - self.offset) / self.scale * steps), *self.bounds(steps))
 
 
-def _whole(bound: float, steps: int) -> int:
-    """How many whole steps lie in a bound in [-1, 1]; rounded away from 0, so that no value inside it is cut."""
-    return math.ceil(bound * steps)
+@dataclass(frozen=True)
+class Scaled:
+    """A mapped product of numbers where every named column is at the named level, and 0 elsewhere."""
+
+    number: Mapped
+    levels: Levels
+    name: str
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of the data that are multiplied."""
+        return self.number.numbers
+
+    @property
+    def offset(self) -> float:
+        """The raw value that is mapped to 0."""
+        return self.number.offset
+
+    @property
+    def scale(self) -> float:
+        """The raw length that is mapped to 1."""
+        return self.number.scale
+
+    def values(self, columns: Mapping[str, Any], steps: int) -> Any:
+        """Whole numbers inside the bounds of ``number``, or 0, as float64."""
+        return self.number.values(columns, steps) * _holds(self.levels, columns)
 
 
 DesignColumn = Indicator | Scaled
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a product of two design columns is, whatever columns it came from.
+
+    It is the product of ``numbers`` (two at most, sorted) where ``levels`` hold, and 0 elsewhere. So two products are
+    equal as functions of the row if they are equal here: an indicator is its own square, and x:f times f is x:f.
+    """
+
+    levels: Levels
+    numbers: tuple[Mapped, ...]
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is 1 for every row."""
+        return not self.levels and not self.numbers
+
+
+def product_of(first: DesignColumn, second: DesignColumn) -> Product | None:
+    """The product of two columns; None where their levels exclude each other, so that it is 0 for every row."""
+    levels = dict(first.levels)
+    for column, code in second.levels:
+        if levels.setdefault(column, code) != code:
+            return None
+    numbers = [column.number for column in (first, second) if isinstance(column, Scaled)]
+    return Product(tuple(sorted(levels.items())), tuple(sorted(numbers)))
 
 
 def constant(name: str = "Intercept") -> Indicator:
@@ -85,12 +121,16 @@ def constant(name: str = "Intercept") -> Indicator:
     return Indicator((), name)
 
 
-def columns_of_term(term: tuple[str, ...], schema: Schema, *, centred: bool, every_level: bool) -> list[DesignColumn]:
+def columns_of_term(
+    term: tuple[str, ...], schema: Schema, *, centred: Collection[Levels], every_level: bool
+) -> list[DesignColumn]:
     """The design columns of one term: one for each combination of its categories' levels but the first.
 
-    ``every_level`` keeps the first levels too, as the first factor of a model without intercept needs.
+    ``every_level`` keeps the first levels too, as the first factor of a model without intercept needs. A number is
+    centred where its levels are among ``centred``: the levels whose indicator is itself in the design, so that what
+    centring takes away can be given back.
     """
-    numbers = tuple(name for name in term if isinstance(schema.declared(name), Number))
+    numbers = tuple(sorted(name for name in term if isinstance(schema.declared(name), Number)))
     factors = [name for name in term if isinstance(schema.declared(name), Category)]
     choices = [range(0 if every_level else 1, len(schema.category(name).levels)) for name in factors]
     found: list[DesignColumn] = []
@@ -98,20 +138,31 @@ def columns_of_term(term: tuple[str, ...], schema: Schema, *, centred: bool, eve
         level_of = dict(zip(factors, codes, strict=True))
         name = ":".join(f"{n}[{schema.category(n).levels[level_of[n]]}]" if n in level_of else n for n in term)
         levels = tuple(sorted(level_of.items()))
-        found.append(scaled(numbers, levels, name, schema, centred=centred) if numbers else Indicator(levels, name))
+        if numbers:
+            found.append(Scaled(mapped(numbers, schema, centred=levels in centred), levels, name))
+        else:
+            found.append(Indicator(levels, name))
     return found
 
 
-def scaled(
-    numbers: tuple[str, ...], levels: tuple[tuple[str, int], ...], name: str, schema: Schema, *, centred: bool
-) -> Scaled:
-    """The column of a product of numbers, with its range over the corners of the declared bounds."""
+def mapped(numbers: tuple[str, ...], schema: Schema, *, centred: bool) -> Mapped:
+    """The map of a product of numbers, from its range over the corners of the declared bounds."""
     bounds = [(schema.number(n).low, schema.number(n).high) for n in numbers]
-    corners = [math.prod(corner) for corner in product(*bounds)] + ([0.0] if levels else [])
+    corners = [math.prod(corner) for corner in product(*bounds)]
     low, high = min(corners), max(corners)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise expected("bounds", [list(b) for b in bounds], f"of {name} to have a finite product")
+    half = high / 2 - low / 2
+    if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low) and half > 0):
+        raise expected("bounds", [list(b) for b in bounds], f"of {':'.join(numbers)} to be a range that float64 can hold")
     if centred:
-        return Scaled(numbers, levels, name, low + (high - low) / 2, (high - low) / 2, -1.0, 1.0)
+        return Mapped(numbers, low + (high - low) / 2, half, -1.0, 1.0)
     largest = max(abs(low), abs(high))
-    return Scaled(numbers, levels, name, 0.0, largest, low / largest, high / largest)
+    return Mapped(numbers, 0.0, largest, low / largest, high / largest)
+
+
+def _holds(levels: Levels, columns: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    holds = np.ones(len(next(iter(columns.values()))), bool)
+    for column, code in levels:
+        holds &= columns[column] == code
+    return holds

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics import lattice
-from tacit.statistics.design import DesignColumn, Indicator, Scaled
+from tacit.statistics.design import DesignColumn, Product, Scaled, product_of
 from tacit.statistics.gram_sensitivity import gram_sensitivity
 from tacit.statistics.statistic import Statistic
 
@@ -28,9 +28,9 @@ class Place:
 class Gram(Statistic):
     """Sums over rows of v_j v_k for v = (design, response), each distinct one once.
 
-    Three identities make entries equal or void, and such entries are not released again: the product of the constant
-    with itself is n, which is public; an indicator is its own square, and a product of indicators is the indicator of
-    both; indicators of two levels of one column exclude each other.
+    Identities make entries equal or void, and such entries are not released again: the product of the constant with
+    itself is n, which is public; an indicator is its own square, a product of indicators is the indicator of both, and
+    a number within a level stays itself when multiplied by that level; two levels of one column exclude each other.
     """
 
     design: tuple[DesignColumn, ...]
@@ -52,28 +52,24 @@ class Gram(Statistic):
         return tuple(named)
 
     @cached_property
-    def layout(self) -> tuple[dict[Any, Place], dict[tuple[int, int], Any]]:
-        """The distinct entries by key, in order, and the key of every (j, k), j <= k.
+    def layout(self) -> tuple[dict[Product, Place], dict[tuple[int, int], Product | None]]:
+        """The distinct entries in order, each with its place, and the product at every (j, k), j <= k.
 
-        The key of n is (); of what is always 0 it is None; neither is an entry.
+        The product that is 1 for every row sums to n, and None to 0; neither is an entry.
         """
-        entries: dict[Any, Place] = {}
-        keys: dict[tuple[int, int], Any] = {}
+        entries: dict[Product, Place] = {}
+        products: dict[tuple[int, int], Product | None] = {}
         for j, first in enumerate(self.vector):
             for k in range(j, len(self.vector)):
-                key = keys[j, k] = _key(j, first, k, self.vector[k])
-                if key is not None and key != ():
-                    entries.setdefault(key, Place(j, k))
-        return entries, keys
+                found = products[j, k] = product_of(first, self.vector[k])
+                if found is not None and not found.constant:
+                    entries.setdefault(found, Place(j, k))
+        return entries, products
 
     @property
     def entries(self) -> tuple[str, ...]:
         """The name of each distinct product."""
-        return tuple(self._named(place) for place in self.layout[0].values())
-
-    def _named(self, place: Place) -> str:
-        first, second = self.vector[place.j].name, self.vector[place.k].name
-        return f"{first}*{second}"
+        return tuple(f"{self.vector[p.j].name}*{self.vector[p.k].name}" for p in self.layout[0].values())
 
     @property
     def unit(self) -> int:
@@ -101,17 +97,6 @@ class Gram(Statistic):
     def sensitivity(self) -> Sensitivity:
         """See `gram_sensitivity`, which holds the proof.
 
-        Proof: the statistic is the set of distinct products that `gram_sensitivity` bounds. []
+        Proof: the statistic is the sum over rows of the distinct products that `gram_sensitivity` bounds. []
         """
-        return gram_sensitivity(self.vector, list(self.layout[0]), self.steps)
-
-
-def _key(j: int, first: DesignColumn, k: int, second: DesignColumn) -> Any:
-    """What a product is, whatever columns it came from: the levels that hold and the numbers that are multiplied."""
-    if isinstance(first, Indicator) and isinstance(second, Indicator):
-        return first.merged(second)
-    if isinstance(first, Indicator):
-        return (first.levels, k)
-    if isinstance(second, Indicator):
-        return (second.levels, j)
-    return ((), j, k)
+        return gram_sensitivity(list(self.layout[0]), self.steps)

@@ -1,0 +1,97 @@
+"""Exact data augmentation: the records themselves are latent (Ju, Awan, Gong and Rao 2022).
+
+State: the parameters and n records r_1..r_n. Target, up to a constant,
+
+    p(parameters)  *  prod_i p(r_i | parameters)  *  noise(z - T),     T = sum_i t(r_i)
+
+with z the released entries, t(r) the entries of one record and noise the density of what privacy added. A sweep visits
+every record, proposes a fresh one from p(r | parameters), and takes it with probability
+
+    min(1, noise(z - T') / noise(z - T)),     T' = T - t(r_i) + t(r_i'),
+
+which costs O(K) for K entries; then the parameters move given the records.
+
+Why that leaves the target unchanged: the proposal does not look at the state of its record, so in the ratio of
+Metropolis and Hastings p(r_i' | parameters) and p(r_i | parameters) cancel, and only the noise is left. Nothing is
+approximated: neither the law of the noise nor that of T. Under pure epsilon-DP a swap of two records inside the bounds
+is taken with probability at least exp(-epsilon) (the same paper, section 3), because that is what privacy says.
+
+The price is mixing. Records hold far more information on the parameters than the release does, so one sweep moves T by
+about sqrt(n) times the spread of t, and crossing noise of width b takes (b / that)^2 sweeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from tacit.samplers.chain import Arrays, Chain, Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """What the kernel must know of a family. Records are rows of an array, parameters are arrays by name.
+
+    ``entries``: record -> its share of the released entries. ``draw_record``: (key, parameters) -> record, from the
+    model. ``move_parameters``: (key, parameters, records) -> parameters, any step that leaves p(parameters | records)
+    unchanged; a conjugate family draws afresh and ignores where it stood. ``start``: (key, released) -> (parameters,
+    records).
+    """
+
+    entries: Callable[[Any], Any]
+    draw_record: Callable[[Any, Arrays], Any]
+    move_parameters: Callable[[Any, Arrays, Any], Arrays]
+    start: Callable[[Any, Any], tuple[Arrays, Any]]
+
+
+def augmented_chain(family: Records, log_noise: Callable[[Any], Any], settings: Settings) -> Chain:
+    """Sweeps over the records; ``log_noise`` is the log density of the noise of all entries together."""
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        for_start, for_sweeps = jax.random.split(key)
+
+        def sweep(state: tuple[Arrays, Any], key: Any) -> tuple[tuple[Arrays, Any], tuple[Arrays, Any]]:
+            for_records, for_parameters = jax.random.split(key)
+            records, accepted = sweep_records(for_records, *state, released, family, log_noise)
+            parameters = family.move_parameters(for_parameters, state[0], records)
+            return (parameters, records), (parameters, jnp.mean(accepted))
+
+        keys = jax.random.split(for_sweeps, settings.warmup + settings.draws)
+        state = family.start(for_start, released)
+        state, _ = jax.lax.scan(lambda s, k: (sweep(s, k)[0], None), state, keys[: settings.warmup])
+        _, (parameters, rate) = jax.lax.scan(sweep, state, keys[settings.warmup :])
+        return parameters, {"acceptance_rate": rate}
+
+    return chain
+
+
+def sweep_records(
+    key: Any, parameters: Arrays, records: Any, released: Any, family: Records, log_noise: Callable[[Any], Any]
+) -> tuple[Any, Any]:
+    """One visit to every record: the records afterwards, and which of them were replaced.
+
+    The parameters stand still meanwhile, so all proposals and what each would change are computed at once; only the
+    decisions depend on each other. T is summed afresh from the records in every sweep: rounding cannot pile up.
+    """
+    for_proposals, for_coins = jax.random.split(key)
+    n = records.shape[0]
+    proposals = jax.vmap(family.draw_record, (0, None))(jax.random.split(for_proposals, n), parameters)
+    entries = jax.vmap(family.entries)(records)
+    changes = jax.vmap(family.entries)(proposals) - entries
+    coins = -jax.random.exponential(for_coins, (n,))  # logs of uniform numbers
+
+    def visit(state: tuple[Any, Any], step: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
+        residual, log_weight = state
+        change, coin = step
+        moved = residual - change
+        log_moved = log_noise(moved)
+        accepted = coin < log_moved - log_weight
+        return (jnp.where(accepted, moved, residual), jnp.where(accepted, log_moved, log_weight)), accepted
+
+    residual = released - jnp.sum(entries, axis=0)
+    _, accepted = jax.lax.scan(visit, (residual, log_noise(residual)), (changes, coins))
+    return jnp.where(accepted[:, None], proposals, records), accepted
