@@ -75,7 +75,7 @@ def calibrate(
     import numpy as np
 
     plan = as_plan(plan)
-    chosen = method_name(plan.model, method)
+    chosen = method_name(plan.model, plan.schema, method)
     thin = thin if thin is not None else plan.model.methods[chosen].thin
     for name, value in (("trials", trials), ("thin", thin)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:

@@ -36,7 +36,7 @@ def infer(
     release = as_release(release)
     settings = check_settings(warmup=warmup, draws=draws, chains=chains, seed=seed)
     problem = problem_for(release.plan.model, release.plan.schema, prior, release.n, release.noise)
-    name = method_name(problem.model, method)
+    name = method_name(problem.model, problem.schema, method)
     arrays, diagnostics = posterior_arrays(problem, name, settings, [release.values], chains=chains, seed=seed)
     dims = problem.model.dims(problem.schema)
     tree = build_tree(
@@ -68,12 +68,12 @@ def problem_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] |
     return Problem(model, schema, prior, n, noise)
 
 
-def method_name(model: Model, method: str | None) -> str:
+def method_name(model: Model, schema: Schema, method: str | None) -> str:
     """The family's default method, or the one that was asked for."""
     methods = list(model.methods)
     if method is not None and method not in methods:
         raise expected("method", method, f"to be one of {', '.join(methods)}{did_you_mean(method, methods)}")
-    return method or methods[0]
+    return method or model.default_method(schema)
 
 
 def check_settings(*, warmup: int, draws: int, chains: int, seed: int) -> Settings:

@@ -39,6 +39,32 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
+class Prediction:
+    """Predictive draws of the response, (draws, points), in the units of the data."""
+
+    draws: Any
+
+    @property
+    def mean(self) -> Any:
+        """The predictive mean at each point."""
+        return self.draws.mean(axis=0)
+
+    def interval(self, probability: float = 0.95) -> Any:
+        """The equal-tailed predictive interval at each point: an array (2, points), low then high."""
+        return central_interval(self.draws, probability)
+
+
+def central_interval(draws: Any, probability: float) -> Any:
+    """The equal-tailed interval over the first axis: an array (2, ...), low then high."""
+    import numpy as np
+
+    if not 0 < probability < 1:
+        raise expected("probability", probability, "to lie between 0 and 1")
+    tail = (1 - probability) / 2
+    return np.asarray(np.quantile(draws, [tail, 1 - tail], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """Draws from p(parameters | release). ``tree`` is an xarray DataTree in ArviZ's layout."""
 
@@ -69,38 +95,37 @@ class Posterior:
 
     def interval(self, name: str, probability: float = 0.95) -> Any:
         """The equal-tailed credible interval of one parameter: an array (2, ...), low then high."""
-        import numpy as np
-
-        if not 0 < probability < 1:
-            raise expected("probability", probability, "to lie between 0 and 1")
-        tail = (1 - probability) / 2
-        return np.asarray(np.quantile(self.draws(name), [tail, 1 - tail], axis=0))
+        return central_interval(self.draws(name), probability)
 
     def summary(self, probability: float = 0.95) -> tuple[Row, ...]:
         """Mean, sd, equal-tailed interval, effective sample sizes and R-hat of every number."""
-        import arviz_stats.base
-
-        stats: Any = vars(arviz_stats.base)["array_stats"]
         rows: list[Row] = []
         for variable, array in self.tree["posterior"].data_vars.items():
-            bounds: Any = self.interval(str(variable), probability).reshape(2, -1)
             values = array.values.reshape(*array.shape[:2], -1)
             for i, label in enumerate(_labels(str(variable), array)):
-                x = values[:, :, i]
-                constant = bool((x == x[0, 0]).all())
-                rows.append(
-                    Row(
-                        name=label,
-                        mean=float(x.mean()),
-                        sd=float(x.std(ddof=1)),
-                        low=float(bounds[0, i]),
-                        high=float(bounds[1, i]),
-                        ess_bulk=math.nan if constant else float(stats.ess(x, method="bulk")),
-                        ess_tail=math.nan if constant else float(stats.ess(x, method="tail", prob=(0.05, 0.95))),
-                        r_hat=math.nan if constant or len(x) < 2 else float(stats.rhat(x)),
-                    )
-                )
+                rows.append(_row(label, values[:, :, i], probability))
         return tuple(rows)
+
+    def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
+        """A regression's coefficients in the units of the data, summarised."""
+        release = self.release
+        found = release.plan.model.coefficients(self._arrays(), release.plan.schema)
+        return tuple(_row(name, values, probability) for name, values in found.items())
+
+    def predict(self, new: Any, *, seed: int = 0) -> Prediction:
+        """What a regression expects at new, public design points: a mapping of columns or a data frame.
+
+        The draws include the model's own scatter as well as what is unknown about its parameters.
+        """
+        import numpy as np
+
+        release = self.release
+        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self._arrays().items()}
+        rng = np.random.default_rng(seed)
+        return Prediction(release.plan.model.predict(flat, release.plan.schema, new, rng))
+
+    def _arrays(self) -> dict[str, Any]:
+        return {str(name): array.values for name, array in self.tree["posterior"].data_vars.items()}
 
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers; empty when all is well."""
@@ -174,6 +199,25 @@ def _is_whole(posterior: Posterior) -> bool:
         and set(arrays) == set(dims)
         and all(arrays[name].shape == (*lead, *(len(coords[axis]) for axis in axes)) for name, axes in dims.items())
         and all(array.dtype.kind in "fiu" for array in arrays.values())
+    )
+
+
+def _row(name: str, values: Any, probability: float) -> Row:
+    """The summary of one number from its draws (chains, draws)."""
+    import arviz_stats.base
+
+    stats: Any = vars(arviz_stats.base)["array_stats"]
+    constant = bool((values == values[0, 0]).all())
+    low, high = central_interval(values.reshape(-1), probability)
+    return Row(
+        name=name,
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)),
+        low=float(low),
+        high=float(high),
+        ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
+        ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
+        r_hat=math.nan if constant or len(values) < 2 else float(stats.rhat(values)),
     )
 
 

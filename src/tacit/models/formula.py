@@ -18,7 +18,8 @@ from itertools import combinations
 
 from tacit.errors import expected
 
-_TOKEN = re.compile(r"\s*(?:(`[^`]+`)|([^\W\d][\w.]*)|([0-9]+)|([~+\-:*])|(\S))")
+_NAME = r"[^\W\d][\w.]*"
+_TOKEN = re.compile(rf"\s*(?:(`[^`]+`)|({_NAME})|([0-9]+)|([~+\-:*])|(\S))")
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _product(text: str, words: list[str]) -> tuple[list[str], bool]:
 
 
 def _is_name(token: str) -> bool:
-    return token.startswith("`") or token[0].isalpha() or token[0] == "_"
+    return token.startswith("`") or re.fullmatch(_NAME, token) is not None
 
 
 def _name(token: str) -> str:
@@ -122,4 +123,4 @@ def _name(token: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[^\W\d][\w.]*", name) else f"`{name}`"
+    return name if re.fullmatch(_NAME, name) else f"`{name}`"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
 from tacit.mechanisms.discrete_laplace import DiscreteLaplace
+from tacit.models.gram_layout import free_gram
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.regression import Design, design_for
@@ -34,12 +35,13 @@ class LinearRegression(Model):
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
-        """One covariate; two covariates."""
+        """One covariate; two covariates; a covariate and a category."""
         schema = Schema(charges=(0, 65_000), age=(18, 65), bmi=(15, 55), smoker=["no", "yes"])
         narrow = {"a0": 20.0, "b0": 0.5, "psi0": 1.0, "nu0": 30.0, "kappa0": 20.0}
         return (
             Example(cls("charges ~ age"), schema, {**narrow, "lambda0": (20.0, 5.0)}, quick=False),
             Example(cls("charges ~ age + bmi"), schema, {**narrow, "lambda0": (20.0, 5.0, 5.0)}, quick=False),
+            Example(cls("charges ~ age + smoker"), schema, {**narrow, "lambda0": (20.0, 5.0, 20.0)}, quick=False),
         )
 
     def design(self, schema: Schema) -> Design:
@@ -86,13 +88,34 @@ class LinearRegression(Model):
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """The latent Gram matrix sampled with every parameter integrated out; or the noise ignored."""
+        """By how they treat the latent exact sums; the docstrings of the builders say what each is for."""
         return {
             "collapsed": Method(_collapsed, thin=2),
+            "free": Method(_free, thin=2),
             "gibbs-update": Method(_gibbs_update, thin=10),
             "gibbs-prior": Method(_gibbs_prior, thin=10),
+            "augment": Method(_augment, thin=50),
+            "individual": Method(_individual, thin=4),
             "naive": Method(_naive, thin=1),
         }
+
+    def default_method(self, schema: Schema) -> str:
+        """``collapsed`` where a normal law can describe the design; ``free`` with levels, interactions, no intercept."""
+        return "collapsed" if self.design(schema).all_numeric else "free"
+
+    def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
+        """The response at new points, its own scatter included."""
+        design = self.design(schema)
+        mean = draws["theta"] @ design.matrix(design.parse(new)).T
+        mapped = mean + draws["sigma"][:, None] * rng.standard_normal(mean.shape)
+        return design.response.offset + design.response.scale * mapped
+
+    def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
+        """Coefficients of the formula and the residual standard deviation, in the units of the data."""
+        design = self.design(schema)
+        values = design.original_units(draws["theta"])
+        found = {name: values[..., i] for i, name in enumerate(design.names)}
+        return {**found, "sigma": design.response.scale * draws["sigma"]}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Coefficients by name; the covariates' law where a method gives it."""
@@ -153,13 +176,64 @@ def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
     return _noisy_gram(problem), problem.prior.numbers(design), isinstance(problem.noise, DiscreteLaplace)
 
 
-def _naive(problem: Problem, settings: Settings) -> Chain:
-    """The conjugate posterior with the released sums, made positive definite, taken for the exact ones."""
-    from tacit.samplers.latent_gram import naive_chain
+def _augment(problem: Problem, settings: Settings) -> Chain:
+    """Exact data augmentation: the records latent, swept one by one (Ju, Awan, Gong and Rao 2022)."""
+    import jax.numpy as jnp
 
+    from tacit.samplers.gram_records import gram_records
+    from tacit.samplers.record_augmentation import augmented_chain
+
+    layout, numbers = _for_records(problem, "augment", 100_000)
+    return augmented_chain(
+        gram_records(layout, numbers), lambda residual: jnp.sum(layout.log_noise(residual / layout.scales)), settings
+    )
+
+
+def _individual(problem: Problem, settings: Settings) -> Chain:
+    """bernstein2019's MCMC-Ind: parameters and all records together by NUTS."""
+    from tacit.samplers.individual import individual_chain
+
+    layout, numbers = _for_records(problem, "individual", 300)
+    if numbers.nu0 <= layout.size - 2:
+        raise expected("prior nu0", numbers.nu0, f"to be above {layout.size - 2}, for the prior to be proper")
+    return individual_chain(layout, numbers, settings)
+
+
+def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, Numbers]:
+    """Where the entries stand and the prior, where there are neither too few nor too many records to sample."""
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
-    return naive_chain(_noisy_gram(problem), problem.prior.numbers(design), settings)
+    least = len(design.columns) + 2
+    if not least <= problem.n <= most:
+        raise expected("n", problem.n, f"to be from {least} to {most} for the {method} method, which samples every row")
+    return _noisy_gram(problem), problem.prior.numbers(design)
+
+
+def _free(problem: Problem, settings: Settings) -> Chain:
+    """For any design: the latent sums by NUTS under a weak prior on what is possible, the response exactly."""
+    from tacit.samplers.free_gram import free_chain
+
+    design, prior = _any_design(problem)
+    if problem.n < len(design.columns) + 2:
+        raise expected("n", problem.n, f"to be at least {len(design.columns) + 2} for the free method")
+    return free_chain(free_gram(problem), prior.response(design), settings)
+
+
+def _naive(problem: Problem, settings: Settings) -> Chain:
+    """The conjugate posterior with the released sums, made positive definite, taken for the exact ones."""
+    from tacit.samplers.free_gram import naive_free_chain
+    from tacit.samplers.latent_gram import naive_chain
+
+    design, prior = _any_design(problem)
+    if not design.all_numeric:
+        return naive_free_chain(free_gram(problem), prior.response(design), settings)
+    return naive_chain(_noisy_gram(problem), prior.numbers(design), settings)
+
+
+def _any_design(problem: Problem) -> tuple[Design, LinearPrior]:
+    assert isinstance(problem.model, LinearRegression)
+    assert isinstance(problem.prior, LinearPrior)
+    return problem.model.design(problem.schema), problem.prior
 
 
 def _noisy_gram(problem: Problem) -> NoisyGram:

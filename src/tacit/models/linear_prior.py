@@ -14,6 +14,7 @@ from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
     from tacit.samplers.conjugate_gram import Numbers
+    from tacit.samplers.free_gram import ResponsePrior
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,16 @@ class LinearPrior(Prior):
             a0=self.a0,
             b0=self.b0,
         )
+
+    def response(self, design: Design) -> ResponsePrior:
+        """The part of the prior that is about the response."""
+        import numpy as np
+
+        from tacit.samplers.free_gram import ResponsePrior
+
+        p = len(design.columns)
+        precision = np.diag(_spread("lambda0", self.lambda0, p))
+        return ResponsePrior(np.array(_spread("mu0", self.mu0, p)), precision, self.a0, self.b0)
 
     def draw(self, design: Design, rng: Any) -> Arrays:
         """One draw of theta, sigma, mu_x and Sigma_x."""

@@ -111,6 +111,10 @@ class Model(ABC):
     def methods(self) -> Mapping[str, Method]:
         """The ways to draw the posterior, the default first. ``naive`` takes the released numbers for exact ones."""
 
+    def default_method(self, schema: Schema) -> str:
+        """The method that is used unless another is asked for."""
+        return next(iter(self.methods))
+
     @abstractmethod
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """The names of the axes of each parameter, by parameter."""
@@ -118,6 +122,14 @@ class Model(ABC):
     @abstractmethod
     def coords(self, schema: Schema) -> dict[str, list[str]]:
         """The labels along each axis."""
+
+    def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
+        """Predictive draws (draws, points) of the response at public design points, in the units of the data."""
+        raise expected("family", self.family, "to be a regression: only those predict")
+
+    def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
+        """The draws of each coefficient by name, in the units of the data."""
+        raise expected("family", self.family, "to be a regression: only those have coefficients")
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[model]`` table of a plan file."""

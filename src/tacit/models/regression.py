@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from tacit.errors import InputError, expected
 from tacit.models.formula import Formula, parse_formula
 from tacit.schema import Category, Schema
-from tacit.statistics.design import DesignColumn, Indicator, Scaled, columns_of_term, constant, scaled
+from tacit.statistics.design import DesignColumn, Indicator, Levels, Scaled, columns_of_term, constant, mapped
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Design:
     """The columns that a formula makes of a schema, in mapped units: numbers in [-1, 1], indicators 0 or 1.
 
     With an intercept every number is centred on the middle of its range. Without one it is only scaled, because moving
-    the origin would bring an intercept back.
+    the origin would bring an intercept back. In the same way a number within levels is centred only if the indicator
+    of those levels is in the design, too.
     """
 
     formula: Formula
@@ -27,19 +28,26 @@ class Design:
     @cached_property
     def columns(self) -> tuple[DesignColumn, ...]:
         """The design columns, the constant first if there is one."""
-        found: list[DesignColumn] = [constant()] if self.formula.intercept else []
+        start: list[DesignColumn] = [constant()] if self.formula.intercept else []
+        plain = self._with_terms(start, ())
+        if not self.formula.intercept:
+            return plain
+        return self._with_terms(start, [column.levels for column in plain if isinstance(column, Indicator)])
+
+    def _with_terms(self, start: list[DesignColumn], centred: Collection[Levels]) -> tuple[DesignColumn, ...]:
+        found = list(start)
         whole = not self.formula.intercept  # the first factor keeps all its levels when no constant stands for one
         for term in self.formula.terms:
             factors = any(isinstance(self.schema.declared(name), Category) for name in term)
-            found += columns_of_term(term, self.schema, centred=self.formula.intercept, every_level=whole and factors)
+            found += columns_of_term(term, self.schema, centred=centred, every_level=whole and factors)
             whole = whole and not factors
         return tuple(found)
 
     @cached_property
     def response(self) -> Scaled:
         """The response."""
-        self.schema.number(self.formula.response)
-        return scaled((self.formula.response,), (), self.formula.response, self.schema, centred=self.formula.intercept)
+        name = self.formula.response
+        return Scaled(mapped((name,), self.schema, centred=self.formula.intercept), (), name)
 
     @property
     def names(self) -> list[str]:
@@ -64,8 +72,8 @@ class Design:
             for name, code in column.levels:
                 holds = holds * (cells[name] == code)
             if isinstance(column, Scaled):
-                raw = np.prod([np.asarray(cells[name], np.float64) for name in column.numbers], axis=0) * holds
-                made.append((raw - column.offset) / column.scale)
+                raw = np.prod([np.asarray(cells[name], np.float64) for name in column.numbers], axis=0)
+                made.append(holds * (raw - column.offset) / column.scale)
             else:
                 made.append(holds)
         return np.stack(made, axis=1)
@@ -100,16 +108,20 @@ class Design:
     def original_units(self, theta: Any) -> Any:
         """Coefficients (..., p) in mapped units as coefficients of the formula in the units of the data.
 
-        mapped y = sum_j theta_j (x_j - offset_j)/scale_j, so b_j = scale_y theta_j / scale_j, and what the offsets
-        add up to belongs to the intercept. Without an intercept all offsets are 0.
+        mapped y = sum_j theta_j (x_j - offset_j)/scale_j, so b_j = scale_y theta_j / scale_j, and b_j offset_j comes
+        off the coefficient of the levels within which x_j was centred: of the intercept, where there are none. Without
+        an intercept all offsets are 0.
         """
         import numpy as np
 
         scales = np.array([c.scale if isinstance(c, Scaled) else 1.0 for c in self.columns])
-        offsets = np.array([c.offset if isinstance(c, Scaled) else 0.0 for c in self.columns])
-        out = self.response.scale * theta / scales
+        out = self.response.scale * np.asarray(theta) / scales
+        place = {column.levels: i for i, column in enumerate(self.columns) if isinstance(column, Indicator)}
+        for j, column in enumerate(self.columns):
+            if isinstance(column, Scaled) and column.offset:
+                out[..., place[column.levels]] -= out[..., j] * column.offset
         if self.formula.intercept:
-            out[..., 0] = self.response.offset + out[..., 0] - (out[..., 1:] * offsets[1:]).sum(axis=-1)
+            out[..., 0] += self.response.offset
         return out
 
 

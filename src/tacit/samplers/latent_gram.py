@@ -117,20 +117,24 @@ def collapsed_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Ch
     return chain
 
 
-def naive_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
-    """The released matrix taken for the exact one, its centred block projected to be positive definite.
+def project_centred(sums: Any, block: Any, n: Any) -> Centred:
+    """The nearest possible matrix to a noisy one that keeps n and the sums.
 
-    The projection keeps n and the sums and clips the eigenvalues of the centred block; clipping those of the whole
-    matrix, as bernstein2019 does, would change n itself.
+    The matrix [[n, sums'], [sums, block]] is positive definite exactly if block - sums sums' / n is, so the eigenvalues
+    of this centred block are clipped, to a little above 0. Clipping those of the whole matrix, as bernstein2019
+    (section 3.4.3) does, would change n itself.
     """
+    values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / n)
+    floor = 1e-9 * jnp.maximum(jnp.max(values), 1.0)
+    return Centred(sums, jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T))
+
+
+def naive_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
+    """The released matrix taken for the exact one, its centred block projected to be positive definite."""
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        sums, block = layout.matrix(released)
-        values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / layout.n)
-        floor = 1e-9 * jnp.maximum(jnp.max(values), 1.0)
-        factor = jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T)
+        centred = project_centred(*layout.matrix(released), layout.n)
         keys = jax.random.split(key, settings.draws)
-        draw = jax.vmap(lambda k: draw_parameters(k, Centred(sums, factor), layout.n, prior))
-        return draw(keys), {}
+        return jax.vmap(lambda k: draw_parameters(k, centred, layout.n, prior))(keys), {}
 
     return chain

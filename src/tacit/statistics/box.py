@@ -17,9 +17,13 @@ All functions work in exact rationals. The neighbour relation is replace-one.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+
+_MOST_PATTERNS = 5_000
 
 Box = Sequence[tuple[Fraction, Fraction]]
 
@@ -71,38 +75,61 @@ def l1_products(box: Box) -> Fraction:
 
 
 def l2_products_squared(box: Box) -> Fraction:
-    """The squared L2 sensitivity of all products v_j v_k with sqrt 2 on those with j < k, for up to 16 coordinates.
+    """The squared L2 sensitivity of all products v_j v_k with sqrt 2 on those with j < k, to 12 digits from above.
 
     Proof: by the corner theorem it is the maximum over u of H(u) = |hi|^4 + |u|^4 - 2 <hi, u>^2, the squared Frobenius
     distance of hi hi' and u u'. For a fixed <hi, u> one maximises |u|^2, which is convex, over a slice of the box, so
-    at most one coordinate is strictly inside. Along it H is a quartic in x whose stationary points solve
-    x^3 + (N - hi_f^2) x - t hi_f = 0, N = sum of the other u^2, t = sum of the other hi u. Real roots are not rational:
-    H is evaluated at both ends of a narrow interval around each and bounded above by its slope there. []
+    at most one coordinate is strictly inside: try each with all others at their ends. Coordinates with equal bounds are
+    exchangeable, so only how many of them sit at lo matters. []
+    Boxes with more than 5,000 such patterns get `l2_products_bound_squared`.
     """
     box = oriented(box)
-    if len(box) > 16:
+    kinds = Counter(box)
+    if math.prod(count + 1 for count in kinds.values()) > _MOST_PATTERNS:
         return l2_products_bound_squared(box)
     corner = sum((hi * hi for _, hi in box), Fraction(0)) ** 2
-    best = Fraction(0)
-    for free, (low, high) in enumerate(box):
-        others = [pair for i, pair in enumerate(box) if i != free]
-        for ends in product(*others):
-            squares = sum((u * u for u in ends), Fraction(0))
-            inner = sum((hi * u for (_, hi), u in zip(others, ends, strict=True)), Fraction(0))
+    best = -corner
+    for free in kinds:
+        others = kinds - Counter([free])
+        for at_low in product(*(range(count + 1) for count in others.values())):
+            squares = inner = Fraction(0)
+            for ((lo, hi), count), k in zip(others.items(), at_low, strict=True):
+                squares += k * lo * lo + (count - k) * hi * hi
+                inner += k * lo * hi + (count - k) * hi * hi
+            best = max(best, _largest_inside(free, squares, inner))
+    return corner + best
 
-            def value(
-                x: Fraction, squares: Fraction = squares, inner: Fraction = inner, hi: Fraction = high
-            ) -> Fraction:
-                return corner + (squares + x * x) ** 2 - 2 * (inner + hi * x) ** 2
 
-            for x in (low, high):
-                best = max(best, value(x))
-            for x in _cubic_roots(float(squares - high * high), float(-inner * high)):
-                if low < x < high:
-                    root = Fraction(x)
-                    slope = abs(4 * root * (squares + root * root) - 4 * high * (inner + high * root))
-                    best = max(best, value(root) + slope * Fraction(1, 10**6))
-    return best
+def _largest_inside(interval: tuple[Fraction, Fraction], squares: Fraction, inner: Fraction) -> Fraction:
+    """An upper bound on (squares + x^2)^2 - 2 (inner + hi x)^2 over x in [lo, hi], attained up to rounding.
+
+    Proof: the derivative is 4 (x^3 + p x + q), p = squares - hi^2, q = -inner hi. The function is concave where
+    3 x^2 <= -p and convex elsewhere. On the convex parts it is largest at an end, that is at lo, hi or where the
+    concave part begins. On the concave part it is below its tangent at any point c of that part; c is put at the
+    stationary point, up to rounding, so the tangent is nearly flat and nothing but rounding is lost. []
+    """
+    low, high = interval
+    p, q = squares - high * high, -inner * high
+
+    def value(x: Fraction) -> Fraction:
+        return (squares + x * x) ** 2 - 2 * (inner + high * x) ** 2
+
+    best = max(value(low), value(high))
+    if p >= 0:
+        return best
+    reach = Fraction(math.sqrt(-p / 3)) * (1 + Fraction(1, 2**40))  # a little further than the concave part
+    ends = (max(low, -reach), min(high, reach))
+    if ends[0] > ends[1]:
+        return best
+    left, right = map(float, ends)
+    for _ in range(100):  # the cubic falls on the concave part
+        middle = (left + right) / 2
+        left, right = (middle, right) if middle**3 + float(p) * middle + float(q) > 0 else (left, middle)
+    c = Fraction(left)
+    while 3 * c * c > -p:
+        c *= 1 - Fraction(1, 2**40)
+    slope = 4 * (c * c * c + p * c + q)
+    return max([best, *(value(c) + slope * (x - c) for x in ends)])
 
 
 def l2_products_bound_squared(box: Box) -> Fraction:
@@ -141,10 +168,3 @@ def product_range(first: tuple[Fraction, Fraction], second: tuple[Fraction, Frac
 
 def _clip(value: Fraction, low: Fraction, high: Fraction) -> Fraction:
     return min(max(value, low), high)
-
-
-def _cubic_roots(p: float, q: float) -> list[float]:
-    """The real roots of x^3 + p x + q."""
-    import numpy as np
-
-    return [float(root.real) for root in np.roots([1.0, 0.0, p, q]) if abs(root.imag) < 1e-7]

@@ -152,7 +152,9 @@ def mapped(numbers: tuple[str, ...], schema: Schema, *, centred: bool) -> Mapped
     low, high = min(corners), max(corners)
     half = high / 2 - low / 2
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low) and half > 0):
-        raise expected("bounds", [list(b) for b in bounds], f"of {':'.join(numbers)} to be a range that float64 can hold")
+        raise expected(
+            "bounds", [list(b) for b in bounds], f"of {':'.join(numbers)} to be a range that float64 can hold"
+        )
     if centred:
         return Mapped(numbers, low + (high - low) / 2, half, -1.0, 1.0)
     largest = max(abs(low), abs(high))

@@ -1,138 +1,229 @@
-"""How far one record can move the Gram statistic: exact over the levels and the box of the numbers together.
+"""How far one record can move the Gram statistic: over the levels and the box of the numbers together.
 
-Notation. Numbers u_1..u_m lie in boxes [lo_j, hi_j], oriented so that hi_j >= |lo_j|; levels give 0/1 indicators. For
-a pair of records write a_S, b_S for the value of the indicator column S in each (the constant column is always 1 in
-both), and count the columns: c11 with a = b = 1, c10 with a = 1, b = 0, c01 with a = 0, b = 1; let c >= c' be the
-larger and the smaller of c10, c01. Let s be the number of distinct pure level entries (products of indicators) that
-differ.
+Notation. An entry is a product of at most two numbers where some levels hold (`Product`). Numbers u_1..u_m lie in boxes
+[lo_j, hi_j], oriented so that hi_j >= |lo_j|. The plain numbers are those whose square is an entry without levels; all
+products of two of them are entries. For a pair of records and a tuple of numbers, count the entries that multiply those
+numbers: c11 whose levels hold in both records, c (c') whose levels hold in one record alone, the one with more (fewer)
+of them. Let s be the number of entries that are levels alone and differ.
 
-L1, for given levels:
+L1, for given levels, when levels multiply no product of two numbers and all numbers are plain:
 
-    max over u in the box of  T(hi) - T(u) + c11 sum_j (hi_j - u_j) + c sum_j hi_j + c' sum_j |u_j| + s
+    max over u in the box of  T(hi) - T(u) + sum_j (c11_j (hi_j - u_j) + c_j hi_j + c'_j |u_j|) + s
 
-Proof: the entries are products of numbers, |v_j v_k - w_j w_k|; products of a number with an indicator column, |a_S
-v_j - b_S w_j|; and pure level entries, which contribute s. Put p_j = |v_j - w_j|, u_j = hi_j - p_j. By the corner
-theorem (`box`) the first are at most hi_j hi_k - u_j u_k. Of the second, the c11 columns give p_j = hi_j - u_j, and
-the others c10 |v_j| + c01 |w_j|, which for a fixed p_j is convex in the position of the pair and so largest at an end
-of the box: at most c hi_j + c' |u_j|. All bounds are attained together by v = hi, w = u (with the roles of the
-records chosen so that c belongs to v). []
+Proof: the entries are products of numbers, |v_j v_k - w_j w_k|; numbers within levels, |a v_j - b w_j| with a, b in
+{0, 1}; and levels alone, which contribute s. Put p_j = |v_j - w_j|, u_j = hi_j - p_j. By the corner theorem (`box`) the
+first are at most hi_j hi_k - u_j u_k. Of the second, the c11 that hold in both records give p_j = hi_j - u_j. The
+others give c_j |v_j| + c'_j |w_j|, or the same with v and w exchanged. For a fixed p_j this is convex in the position
+of the pair, so it is largest with the pair at an end of the box. The two sizes are hi_j and |u_j| at one end, |lo_j|
+and |lo_j + p_j| at the other. The latter add up to no more than the former, and none is above hi_j, so in both cases
+the largest is c_j hi_j + c'_j |u_j|. All bounds are attained together by v = hi, w = u if the same record has more
+levels for every number, as it does when each level column multiplies every number. []
 
-T is convex and |u_j| is not concave, so the maximum is taken as follows. If every box is [-h, h]: by symmetry and
-convexity within a sign pattern, k of the numbers equal -x and the others y, with x, y in [0, h]; for each k a convex
-quadratic in (x, y) is minimised over a square, in rationals. Otherwise |u_j| is replaced by its chord, an upper bound,
-and the convex problem is solved exactly.
+T is convex and |u_j| is not concave, so the maximum is taken as follows. If every box is [-h, h] and the counts are the
+same for all numbers: by symmetry and convexity within a sign pattern, k of the numbers equal -x and the others y, with
+x, y in [0, h]; for each k a convex quadratic in (x, y) is minimised over a square, in rationals. Otherwise |u_j| is
+replaced by its chord, an upper bound, and the convex problem is solved exactly.
 
-L2 squared, for given levels, equal noise on all entries. If every box is [-1, 1] and c11 >= 1:
+Every other entry (a product of two numbers within levels, as interactions of numbers with levels make; a number that is
+not plain) is bounded alone: by its range where its levels hold in both records, by its largest size where they hold in
+one. The sum of bounds is a bound. Numbers that are functions of the same columns (x, z and x:z) are treated as free of
+each other, which is a bound, too.
 
-    4 max_k k (m - k + c11)  +  m (c10 + c01)  +  s
+L2 squared, for given levels, equal noise on all entries, if every plain number has the box [-1, 1] and c11_j >= 1:
 
-Proof: as above it is the maximum over u of sum_{j<k} (1 - u_j u_k)^2 + sum_j (1 - u_j^2)^2 + c11 sum_j (1 - u_j)^2
-+ c m + c' sum_j u_j^2 + s. Replace (1 - u_j^2)^2 by the larger 1 - u_j^2. The result is convex in each coordinate, its
-second derivative being 2 sum_{k != j} u_k^2 - 2 + 2 c11 + 2 c' >= 0, so it is largest at a corner, where nothing was
-lost. With k coordinates at -1, k (m - k) products and k c11 columns differ by 2. []
-Otherwise: the squared ranges of all entries added up, or L1 times the largest range, whichever is less. Both bound
-sum D_i^2 trivially.
+    4 max over K of sum_{j in K} (m - |K| + c11_j)  +  sum_j (c_j + c'_j)  +  s  +  squared bounds of the other entries
+
+Proof: as above it is the maximum over u of sum_{j<k} (1 - u_j u_k)^2 + sum_j (1 - u_j^2)^2 + sum_j (c11_j (1 - u_j)^2
++ c_j + c'_j u_j^2) + s. Replace (1 - u_j^2)^2 by the larger 1 - u_j^2. The result is convex in each coordinate, its
+second derivative being 2 sum_{k != j} u_k^2 - 2 + 2 c11_j + 2 c'_j >= 0, so it is largest at a corner, where nothing
+was lost. With the coordinates in K at -1, |K| (m - |K|) products and c11_j levels for each j in K differ by 2. []
+Otherwise: the squared bounds of all entries added up. Where L1 times the largest bound of an entry is less, that is
+taken: sum D_i^2 <= max |D_i| sum |D_i|.
 
 The worst levels are found by enumeration of all pairs of level combinations, where there are at most 1,000
-combinations; beyond that c11, c10, c01 and s are replaced by the largest values that each could take alone, an upper
-bound because every expression grows in each of them.
+combinations; beyond that all counts are replaced by the largest values that each could take alone, an upper bound
+because every expression grows in each of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics.box import half_square, least_half_square, oriented, product_range
-from tacit.statistics.design import DesignColumn, Indicator, Scaled
+from tacit.statistics.design import Levels, Mapped, Product
 
 _MOST_COMBINATIONS = 1_000
 
-Counts = tuple[int, int, int, int]  # c11, c10, c01, s
+Interval = tuple[Fraction, Fraction]
+Numbers = tuple[Mapped, ...]
+Counts = tuple[int, int, int]  # how many entries hold in both records, in one record alone, in the other alone
 
 
-def gram_sensitivity(vector: Sequence[DesignColumn], keys: Sequence[Any], steps: int) -> Sensitivity:
-    """The sensitivity of the distinct products of ``vector``; ``keys`` are the entries of the Gram statistic."""
-    boxes = oriented([_box(column, steps) for column in vector if isinstance(column, Scaled)])
-    indicators = [column.levels for column in vector if isinstance(column, Indicator)]
-    pure = [key for key in keys if _is_pure(key)]
-    patterns = _patterns(indicators, pure)
-    unit = Fraction(steps)
-    l1 = max(_l1(boxes, counts, unit) for counts in patterns)
-    l2_squared = max(_l2_squared(boxes, counts, unit) for counts in patterns)
-    return Sensitivity(l1, min(l2_squared, _cauchy(boxes, l1, unit)), (Fraction(1),) * len(keys))
+@dataclass(frozen=True)
+class _Boxes:
+    """The oriented box of every number, in lattice steps; the plain numbers, in order; and the steps of a one."""
+
+    of: dict[Mapped, Interval]
+    plain: list[Mapped]
+    unit: Fraction
+
+    @property
+    def intervals(self) -> list[Interval]:
+        return [self.of[number] for number in self.plain]
+
+    def width(self, numbers: Numbers) -> Fraction:
+        """The range of a product of numbers, in lattice units."""
+        if not numbers:
+            return Fraction(0)
+        if len(numbers) == 1:
+            low, high = self.of[numbers[0]]
+            return (high - low) * self.unit
+        first, second = numbers
+        return product_range(self.of[first], None if first == second else self.of[second])
+
+    def size(self, numbers: Numbers) -> Fraction:
+        """The largest absolute value of a product of numbers, in lattice units."""
+        highs = [self.of[number][1] for number in numbers]
+        return math.prod(highs, start=self.unit ** (2 - len(numbers)))
 
 
-def _box(column: Scaled, steps: int) -> tuple[Fraction, Fraction]:
-    return Fraction(-math.ceil(-column.low * steps)), Fraction(math.ceil(column.high * steps))
+def gram_sensitivity(products: Sequence[Product], steps: int) -> Sensitivity:
+    """The sensitivity of the sums of distinct ``products``; 1 stands for ``steps`` on the lattice."""
+    numbers = dict.fromkeys(number for entry in products for number in entry.numbers)
+    whole = {number: number.bounds(steps) for number in numbers}
+    boxed = oriented([(Fraction(low), Fraction(high)) for low, high in whole.values()])
+    known = set(products)
+    plain = [number for number in numbers if Product((), (number, number)) in known]
+    boxes = _Boxes(dict(zip(numbers, boxed, strict=True)), plain, Fraction(steps))
+    groups: dict[Numbers, list[Levels]] = {}
+    for entry in products:
+        if not _is_plain(entry, plain):
+            groups.setdefault(entry.numbers, []).append(entry.levels)
+    patterns = _patterns(groups)
+    l1 = max(_l1(boxes, counts) for counts in patterns)
+    l2_squared = max(_l2_squared(boxes, counts) for counts in patterns)
+    largest = max(
+        max(boxes.width(entry.numbers), boxes.size(entry.numbers) if entry.levels else 0) for entry in products
+    )
+    # Narrow bounds may round to one lattice point, and then nothing can move: one step bounds that, too.
+    one = Fraction(1)
+    return Sensitivity(max(l1, one), max(min(l2_squared, l1 * largest), one), (one,) * len(products))
 
 
-def _is_pure(key: Any) -> bool:
-    """Whether an entry's key is a set of levels alone: pairs (column, code), and no number."""
-    return all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in key)
+def _is_plain(entry: Product, plain: list[Mapped]) -> bool:
+    return not entry.levels and len(entry.numbers) == 2 and all(number in plain for number in entry.numbers)
 
 
-def _patterns(indicators: list[Any], pure: list[Any]) -> set[Counts]:
-    """Every (c11, c10, c01, s) that some pair of records can show, or one that is no smaller than all of them."""
+def _patterns(groups: dict[Numbers, list[Levels]]) -> list[dict[Numbers, Counts]]:
+    """The counts of every group, for every pair of records that may be the worst, or larger ones."""
     import numpy as np
 
-    levels: dict[str, set[int]] = {}
-    for part in [*indicators, *pure]:
+    if not groups:
+        return [{}]
+    kinds: dict[tuple[Levels, ...], None] = dict.fromkeys(tuple(parts) for parts in groups.values())
+    codes: dict[str, set[int]] = {}
+    for parts in kinds:
+        for column, code in (pair for part in parts for pair in part):
+            codes.setdefault(column, set()).add(code)
+    # -1 stands for all levels that no entry names: they look alike.
+    if math.prod(len(known) + 1 for known in codes.values()) > _MOST_COMBINATIONS:
+        rows = [[_most(parts) for parts in kinds]]
+    else:
+        table = np.array(list(product(*([-1, *sorted(known)] for known in codes.values()))))
+        records = {column: table[:, i] for i, column in enumerate(codes)}
+        rows = _undominated([count for parts in kinds for count in _counts(records, len(table), parts)])
+    found: list[dict[Numbers, Counts]] = []
+    for row in rows:
+        of_kind = dict(zip(kinds, row, strict=True))
+        found.append({numbers: of_kind[tuple(parts)] for numbers, parts in groups.items()})
+    return found
+
+
+def _counts(records: dict[str, Any], size: int, parts: Sequence[Levels]) -> list[Any]:
+    """For every pair of records: how many of the parts hold in both, in one alone, in the other alone."""
+    import numpy as np
+
+    active = np.ones((size, len(parts)))
+    for i, part in enumerate(parts):
         for column, code in part:
-            levels.setdefault(column, set()).add(code)
-    # -1 stands for all levels that no column names: they look alike.
-    combinations = math.prod(len(codes) + 1 for codes in levels.values())
-    if combinations > _MOST_COMBINATIONS:
-        constants = sum(1 for part in indicators if not part)
-        most = constants + _most_at_once([part for part in indicators if part])
-        return {(most, most - constants, most - constants, 2 * _most_at_once(pure))}
-    names = list(levels)
-    table = [dict(zip(names, codes, strict=True)) for codes in product(*([-1, *sorted(levels[n])] for n in names))]
-    columns = _active(table, indicators)
-    entries = _active(table, pure)
-    ones = columns.sum(axis=1)
-    both = columns @ columns.T
-    shared = entries @ entries.T
-    differ = entries.sum(axis=1)[:, None] + entries.sum(axis=1)[None, :] - 2 * shared
-    stacked = np.stack([both, ones[:, None] - both, ones[None, :] - both, differ], axis=-1).reshape(-1, 4)
-    return {tuple(int(v) for v in row) for row in np.unique(stacked, axis=0)}  # type: ignore[misc]
+            active[:, i] *= records[column] == code
+    pairs = np.triu_indices(size)
+    both = (active @ active.T).astype(np.int64)[pairs]
+    ones = active.sum(axis=1).astype(np.int64)
+    first, second = ones[pairs[0]] - both, ones[pairs[1]] - both
+    return [both, np.maximum(first, second), np.minimum(first, second)]
 
 
-def _active(table: list[dict[str, int]], parts: list[Any]) -> Any:
+def _undominated(columns: list[Any]) -> list[list[Counts]]:
+    """The rows of which no other row is at least as large everywhere: every bound grows in every count."""
     import numpy as np
 
-    rows = [[all(levels[column] == code for column, code in part) for part in parts] for levels in table]
-    return np.array(rows, dtype=np.int64).reshape(len(table), len(parts))
+    label, place = np.zeros_like(columns[0]), np.zeros(1, np.int64)
+    for column in columns:  # number the different rows, one column at a time: sorting integers is faster than rows
+        _, place, label = np.unique(label * (column.max() + 1) + column, return_index=True, return_inverse=True)
+    rows = np.stack([column[place] for column in columns], axis=1)
+    kept: list[Any] = []
+    for row in rows[np.argsort(-rows.sum(axis=1), kind="stable")]:
+        if not any((other >= row).all() for other in kept):
+            kept.append(row)
+    return [[(int(a), int(b), int(c)) for a, b, c in row.reshape(-1, 3)] for row in kept]
 
 
-def _most_at_once(parts: list[Any]) -> int:
-    """No more of ``parts`` can hold at once than there are different sets of columns among them."""
-    return len({tuple(column for column, _ in part) for part in parts})
+def _most(parts: Sequence[Levels]) -> Counts:
+    """The largest counts: no more parts can hold at once than there are different sets of columns among them."""
+    always = sum(1 for part in parts if not part)
+    at_once = len({tuple(column for column, _ in part) for part in parts if part})
+    return always + at_once, at_once, at_once
 
 
-def _l1(boxes: list[tuple[Fraction, Fraction]], counts: Counts, unit: Fraction) -> Fraction:
-    both, first, second, pure = counts
-    larger, smaller = max(first, second) * unit, min(first, second) * unit
-    high = [hi for _, hi in boxes]
-    fixed = half_square(high) + (both * unit + larger) * sum(high, Fraction(0)) + pure * unit**2
-    return fixed - _least(boxes, both * unit, smaller)
+def _l1(boxes: _Boxes, counts: dict[Numbers, Counts]) -> Fraction:
+    fixed = half_square([high for _, high in boxes.intervals])
+    slopes = dict.fromkeys(boxes.plain, Fraction(0))
+    bonuses = dict.fromkeys(boxes.plain, Fraction(0))
+    for numbers, (both, larger, smaller) in counts.items():
+        if len(numbers) == 1 and numbers[0] in slopes:
+            fixed += (both + larger) * boxes.size(numbers)
+            slopes[numbers[0]], bonuses[numbers[0]] = both * boxes.unit, smaller * boxes.unit
+        else:
+            fixed += both * boxes.width(numbers) + (larger + smaller) * boxes.size(numbers)
+    return fixed - _least(boxes.intervals, list(slopes.values()), list(bonuses.values()))
 
 
-def _least(boxes: list[tuple[Fraction, Fraction]], slope: Fraction, bonus: Fraction) -> Fraction:
-    """The minimum of T(u) + slope sum u - bonus sum |u|, or a lower bound on it."""
-    symmetric = len(set(boxes)) == 1 and boxes[0][0] == -boxes[0][1]
-    if bonus == 0:
-        return least_half_square(boxes, [slope] * len(boxes))
-    if symmetric:
-        half = boxes[0][1]
+def _l2_squared(boxes: _Boxes, counts: dict[Numbers, Counts]) -> Fraction:
+    plain, m = boxes.plain, len(boxes.plain)
+    shared = [counts.get((number,), (0, 0, 0))[0] for number in plain]
+    corner = min(shared) >= 1 and all(box == (-boxes.unit, boxes.unit) for box in boxes.intervals)
+    if corner:
+        most_first = sorted(shared, reverse=True)
+        total = boxes.unit**4 * max(4 * (k * (m - k) + sum(most_first[:k])) for k in range(m + 1))
+    else:
+        pairs = [(plain[j], plain[k]) for j in range(m) for k in range(j, m)]
+        total = sum((boxes.width(pair) ** 2 for pair in pairs), Fraction(0))
+    for numbers, (both, larger, smaller) in counts.items():
+        counted = corner and len(numbers) == 1 and numbers[0] in plain
+        total += (0 if counted else both) * boxes.width(numbers) ** 2
+        total += (larger + smaller) * boxes.size(numbers) ** 2
+    return total
+
+
+def _least(boxes: list[Interval], slopes: list[Fraction], bonuses: list[Fraction]) -> Fraction:
+    """The minimum of T(u) + sum slopes u - sum bonuses |u|, or a lower bound on it."""
+    if not any(bonuses):
+        return least_half_square(boxes, slopes)
+    same = len(set(boxes)) == len(set(slopes)) == len(set(bonuses)) == 1
+    if same and boxes[0][0] == -boxes[0][1]:
+        half, slope, bonus = boxes[0][1], slopes[0], bonuses[0]
         return min(_least_two_groups(k, len(boxes) - k, slope, bonus, half) for k in range(len(boxes) + 1))
-    chords = [(abs(hi) - abs(lo)) / (hi - lo) for lo, hi in boxes]
-    ends = sum((abs(hi) - beta * hi for (_, hi), beta in zip(boxes, chords, strict=True)), Fraction(0))
-    return least_half_square(boxes, [slope - bonus * beta for beta in chords]) - bonus * ends
+    chords = [(abs(hi) - abs(lo)) / (hi - lo) if lo < hi else Fraction(0) for lo, hi in boxes]
+    ends = [bonus * (hi - chord * hi) for (_, hi), bonus, chord in zip(boxes, bonuses, chords, strict=True)]
+    tilted = [slope - bonus * chord for slope, bonus, chord in zip(slopes, bonuses, chords, strict=True)]
+    return least_half_square(boxes, tilted) - sum(ends, Fraction(0))
 
 
 def _least_two_groups(negative: int, positive: int, slope: Fraction, bonus: Fraction, half: Fraction) -> Fraction:
@@ -163,22 +254,3 @@ def _least_two_groups(negative: int, positive: int, slope: Fraction, bonus: Frac
 
 def _clip(value: Fraction, high: Fraction) -> Fraction:
     return min(max(value, Fraction(0)), high)
-
-
-def _l2_squared(boxes: list[tuple[Fraction, Fraction]], counts: Counts, unit: Fraction) -> Fraction:
-    both, first, second, pure = counts
-    m = len(boxes)
-    if both >= 1 and all(box == (-unit, unit) for box in boxes):
-        corner = max(4 * k * (m - k + both) for k in range(m + 1))
-        return unit**4 * (corner + m * (first + second) + pure)
-    squares = sum((product_range(box, None) ** 2 for box in boxes), Fraction(0))
-    crossed = sum((product_range(boxes[j], boxes[k]) ** 2 for j in range(m) for k in range(j + 1, m)), Fraction(0))
-    alone = sum((both * (hi - lo) ** 2 + (first + second) * hi**2 for lo, hi in boxes), Fraction(0)) * unit**2
-    return squares + crossed + alone + pure * unit**4
-
-
-def _cauchy(boxes: list[tuple[Fraction, Fraction]], l1: Fraction, unit: Fraction) -> Fraction:
-    """L1 times the largest that any one entry can differ by."""
-    widest = max(hi - lo for lo, hi in boxes) * unit
-    crossed = [product_range(a, b) for i, a in enumerate(boxes) for b in boxes[i + 1 :]]
-    return l1 * max([widest, unit**2, *crossed, *(product_range(box, None) for box in boxes)])
