@@ -33,7 +33,7 @@ def careless_spend(ledger: Ledger, dataset: str, event: LaplaceEvent) -> None:
         raise RefusedError
     with store.writing(ledger.path) as log:
         entries, _ = read_chain(log.rows(), log.head())
-        content = {"kind": "spend", "dataset": dataset, "event": event.to_plain(), "plan": PLAN}
+        content = {"kind": "spend", "dataset": dataset, "event": event.to_plain(), "plan": PLAN, "unit": "row"}
         log.append(len(entries) + 1, entries[-1].hash, content)
 
 

@@ -14,23 +14,28 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+import tacit
 from tacit.errors import InputError, RefusedError
 from tacit.ledger import Ledger, Receipt, digest, store, words
 from tacit.ledger import ledger as ledger_module
 from tacit.privacy import gaussian
 from tacit.privacy.composition import split
+from tacit.plan import AddNoise, Person, Plan
 from tacit.privacy.events import BoundedRangeEvent, GaussianEvent, LaplaceEvent, PureEvent, RenyiEvent
+from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, RenyiDP
 
 WORKER = Path(__file__).with_name("ledger_worker.py")
 PLAN = digest({"plan": "test"})
 HALF = LaplaceEvent(Fraction(1, 2), 100)
 QUARTER = LaplaceEvent(Fraction(1, 4), 100)
+PLANNED = Plan(tacit.Bernoulli("x"), tacit.Schema({"x": ["a", "b"]}), PureDP(0.25))
 
 
 @pytest.fixture
@@ -119,6 +124,7 @@ def test_data_sets_have_their_own_totals(ledger):
     assert [entry.kind for entry in ledger.entries("a")] == ["dataset", "spend"]
     assert [entry.kind for entry in ledger.entries()] == ["ledger", "dataset", "dataset", "spend", "spend"]
     assert ledger.left("b").epsilon is None
+    assert ledger.left("a").approximate is None
     assert ledger.left("b").rho == pytest.approx(1 / 200)
     assert ledger.left("b").approximate == pytest.approx(gaussian.epsilon_for(0.1, 1e-6), rel=1e-4)
 
@@ -149,6 +155,180 @@ def test_the_clock_decides_nothing(ledger, monkeypatch):
         ledger.spend("a", QUARTER, PLAN)
     assert [receipt.entry for receipt in receipts] == [3, 4, 5, 6]
     assert ledger.verify(receipts) == []
+
+
+# The unit of privacy.
+
+
+@pytest.mark.parametrize(
+    ("account", "release", "units"),
+    [
+        (None, "id", ("person:id", "row")),
+        ("id", None, ("row", "person:id")),
+        ("id", "row", ("person:row", "person:id")),
+    ],
+)
+def test_a_release_with_another_unit_is_refused_and_nothing_is_written(ledger, path, account, release, units):
+    ledger.new_dataset("b", PureDP(1.0), account)
+    ledger.spend("b", QUARTER, PLAN, person=account)
+    before, content = ledger.head, path.read_bytes()
+    with pytest.raises(InputError) as refusal:
+        ledger.spend("b", QUARTER, PLAN, person=release)
+    assert str(refusal.value) == (
+        f"Expected unit={units[0]!r} of this release to be {units[1]!r}, the unit of privacy of dataset 'b'."
+    )
+    assert (ledger.head, path.read_bytes()) == (before, content)
+    ledger.spend("b", QUARTER, PLAN, person=account)
+    assert ledger.verify() == []
+    assert ledger.units() == {"a": "row", "b": units[1]}
+    assert [entry.content["unit"] for entry in ledger.entries("b")] == [units[1]] * 3
+
+
+def test_the_boundary_states_the_unit_of_its_plan(ledger):
+    """A person's ten rows, an account of rows: the release that would have mixed the two is refused unpaid."""
+    ledger.new_dataset("people", PureDP(1.0), person="id")
+    rows = {"x": ["a", "b"] * 10, "id": [str(i // 10) for i in range(20)]}
+    by_person = replace(PLANNED, mechanism=AddNoise(unit=Person("id", 10)))
+    head = ledger.head
+    for dataset, plan in (("a", by_person), ("people", PLANNED)):
+        with pytest.raises(InputError, match=r"Expected unit=.* the unit of privacy of dataset"):
+            tacit.privatize(rows, plan, ledger=ledger, dataset=dataset)
+    assert ledger.head == head
+    releases = {
+        "rows": tacit.privatize(rows, PLANNED, ledger=ledger, dataset="a"),
+        "people": tacit.privatize(rows, by_person, ledger=ledger, dataset="people"),
+    }
+    assert ledger.verify(releases=releases) == []
+
+
+@pytest.mark.parametrize("person", ["", " id", 3, "a\0b"])
+def test_a_person_is_named_by_a_column(ledger, person):
+    with pytest.raises(InputError, match="Expected person="):
+        ledger.new_dataset("b", PureDP(1.0), person)
+    with pytest.raises(InputError, match="Expected person="):
+        ledger.spend("a", HALF, PLAN, person)
+
+
+def test_an_entry_whose_unit_was_changed_is_reported(ledger, path):
+    ledger.spend("a", HALF, PLAN)
+    rewrite(path, 3, lambda content: content.replace('"unit":"row"', '"unit":"person:id"'))
+    problem = "entry 3 makes no sense: its unit is 'person:id', and that of the data set is 'row'"
+    assert Ledger(path).verify() == [problem]
+    rewrite(path, 3, lambda content: content.replace('"unit":"person:id"', '"unit":"house"'))
+    assert Ledger(path).verify()[0].startswith("entry 3 makes no sense: Expected unit='house'")
+
+
+# Releases that were published.
+
+
+@pytest.fixture
+def released(ledger):
+    """A ledger that paid for two releases, and the two."""
+    rows = {"x": ["a", "b"] * 50}
+    return ledger, *(tacit.privatize(rows, PLANNED, ledger=ledger, dataset="a") for _ in range(2))
+
+
+def test_honest_releases_agree(released, tmp_path):
+    ledger, first, second = released
+    loaded = tacit.Release.load(first.save(tmp_path / "first.json"))
+    assert ledger.verify(releases={"first": loaded, "second": second, "copy": first}) == []
+
+
+def test_edited_releases_are_caught(released):
+    ledger, first, second = released
+    values = (first.values[0] + 1, *first.values[1:])
+    longer = replace(PLANNED, schema=tacit.Schema({"x": ["a", "c"]}))
+    for edited, problems in (
+        (replace(first, values=values), ["its content is not what entry 4 noted"]),
+        (replace(first, n=first.n + 1), ["its content is not what entry 4 noted"]),
+        (
+            replace(first, dataset="b"),
+            ["entry 3 paid for another data set", "its content is not what entry 4 noted"],
+        ),
+        (replace(first, plan=longer), ["entry 3 paid for another plan", "its content is not what entry 4 noted"]),
+        (
+            replace(first, plan=replace(PLANNED, budget=PureDP(0.5))),
+            [
+                "entry 3 paid for another plan",
+                "entry 3 paid for another price",
+                "its content is not what entry 4 noted",
+            ],
+        ),
+        (replace(first, id="other"), [f"entry 3 paid for the release with the id {first.id!r}"]),
+        (replace(first, ledger=second.ledger), [f"entry 5 paid for the release with the id {second.id!r}"]),
+        (
+            replace(first, ledger={**first.ledger, "entry": 4, "head": ledger.entries()[3].hash}),
+            ["entry 4, which its receipt points to, is not a spend"],
+        ),
+        (replace(first, ledger={**first.ledger, "entry": 9}), ["entry 9 of the receipt is not there"]),
+        (replace(first, ledger={**first.ledger, "ledger": "0" * 32}), ["the receipt is of another ledger"]),
+    ):
+        assert ledger.verify(releases={"f": edited}) == [f"release 'f': {problem}" for problem in problems]
+    swapped = {"f": replace(first, ledger=second.ledger), "s": replace(second, ledger=first.ledger)}
+    assert len(ledger.verify(releases=swapped)) == 2
+    (problem,) = ledger.verify(releases={"f": replace(first, ledger=None)})
+    assert problem == "release 'f' has no receipt"
+
+
+def test_two_releases_cannot_show_one_receipt(released):
+    ledger, first, second = released
+    stolen = replace(second, ledger=first.ledger)
+    assert ledger.verify(releases={"f": first, "s": stolen}) == [
+        "releases 'f' and 's' differ and show the same receipt, of entry 3",
+        f"release 's': entry 3 paid for the release with the id {first.id!r}",
+    ]
+
+
+def test_a_release_that_was_not_noted_is_told_apart(ledger):
+    receipt = ledger.spend("a", PLANNED.event(), digest(PLANNED.to_plain()))
+    unnoted = replace(tacit.privatize({"x": ["a", "b"]}, PLANNED, ledger=None), dataset="a", ledger=receipt.to_plain())
+    problem = "not noted: the ledger charged for entry 3 but knows no release that came of it"
+    assert ledger.verify(releases={"f": unnoted}) == [f"release 'f': {problem}"]
+    other = replace(unnoted, id="other")
+    assert ledger.verify(releases={"f": unnoted, "o": other})[1].startswith("releases 'f' and 'o' differ")
+
+
+# What fits next.
+
+
+@pytest.mark.parametrize(
+    "total", [PureDP(0.3), ZCDP(0.1), GDP(0.5), RenyiDP(8.0, 1.0), ApproxDP(1.0, 1e-6)], ids=lambda t: type(t).__name__
+)
+@pytest.mark.parametrize("spends", [0, 1, 3])
+def test_the_largest_next_release_is_admitted_and_a_larger_one_is_not(ledger, total, spends):
+    ledger.new_dataset("b", total)
+    for _ in range(spends):
+        ledger.spend("b", PureEvent(Fraction(1, 20)), PLAN)
+    largest, spent = ledger.left("b", 1e-5).largest, [PureEvent(Fraction(1, 20))] * spends
+    pairs = [
+        (largest.epsilon, PureEvent),
+        (largest.rho, lambda rho: GaussianEvent(2 * Fraction(rho), 0)),
+        (largest.mu, lambda mu: GaussianEvent(Fraction(mu) ** 2, 0)),
+        (largest.approximate, lambda epsilon: GaussianEvent(Fraction(gaussian.mu_for(epsilon, 1e-5)) ** 2, 0)),
+    ]
+    for value, make in pairs:
+        if value is None:
+            assert isinstance(total, PureDP)  # and Gaussian noise has no pure epsilon
+            assert not Filter(total).admits(spent, make(1e-6))
+        else:
+            assert Filter(total).admits(spent, make(value))
+            assert not Filter(total).admits(spent, make(value * (1 + 1e-6)))
+    assert largest.epsilon is not None
+    assert ledger.left("b").largest.approximate is None or isinstance(total, ApproxDP)
+
+
+def test_the_largest_next_release_reads_as_it_was_declared(ledger):
+    assert ledger.left("a").largest.epsilon == 1.0
+    ledger.new_dataset("b", ZCDP(0.3))
+    assert ledger.left("b").largest.rho == 0.3
+    ledger.spend("a", PureEvent(1), PLAN)
+    assert ledger.left("a").to_plain()["largest"] == {"epsilon": None, "rho": None, "mu": None, "approximate": None}
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1e-6, math.nan, "1e-6", True])
+def test_a_delta_lies_between_0_and_1(ledger, delta):
+    with pytest.raises(InputError, match="Expected delta="):
+        ledger.left("a", delta)
 
 
 # What is written down.
@@ -293,9 +473,11 @@ def test_digests_are_digests(ledger, wrong):
     [
         None,
         {},
-        {"ledger": "x", "entry": 1},
-        {"ledger": "x", "entry": True, "head": PLAN},
-        {"ledger": "x", "entry": 1, "head": "y"},
+        {"ledger": "0" * 32, "entry": 1},
+        {"ledger": "0" * 32, "entry": True, "head": PLAN},
+        {"ledger": "0" * 32, "entry": 0, "head": PLAN},
+        {"ledger": "0" * 32, "entry": 1, "head": "y"},
+        {"ledger": "x", "entry": 1, "head": PLAN},
     ],
 )
 def test_receipts_are_receipts(plain):
@@ -325,30 +507,45 @@ def test_events_come_back_exactly(path, event):
 
 def test_words(ledger):
     ledger.new_dataset("b", ApproxDP(1.0, 1e-6))
-    ledger.new_dataset("c", RenyiDP(8.0, 1.0))
+    ledger.new_dataset("c", RenyiDP(8.0, 1.0), person="id")
     ledger.record_release(ledger.spend("a", HALF, PLAN), "release-1", digest("content"))
     ledger.spend("a", HALF, PLAN)
     ledger.spend("b", GaussianEvent(Fraction(1, 100), 0), PLAN)
     said = words(ledger)
     assert said[0] == f"Ledger {ledger.id}: 3 data sets, 8 entries."
     assert said[2:6] == [
-        "a: the total is epsilon = 1.",
+        "a: the total is epsilon = 1, for each row.",
         "  Paid for: 2 releases, of which 1 not recorded as made (what may have been spent counts as spent).",
-        "  Spent, seen as a list fixed beforehand: epsilon = 1, or rho = 0.244919, or mu = 0.882318, or epsilon = "
-        "0.999997 at delta = 1e-06.",
+        "  Spent, seen as a list fixed beforehand: epsilon = 1, or rho = 0.244919, or mu = 0.882318.",
         "  Nothing is left.",
     ]
     assert said[10].startswith("  Left: epsilon = 0.8")
-    assert said[12:15] == [
-        "c: the total is order = 8, epsilon = 1.",
+    assert re.fullmatch(
+        r"  The largest next release, one of: pure epsilon = 0\.\d+, or Gaussian noise of rho = 0\.0\d+, or mu = 0\.\d+, "
+        r"or epsilon = 0\.8\d+ at delta = 1e-06\.",
+        said[11],
+    )
+    assert said[13:17] == [
+        "c: the total is order = 8, epsilon = 1, for each person, by the column 'id'.",
         "  Nothing has been spent.",
         "  All of it is left; a plan with epsilon = 1 at order = 8 or less would fit.",
+        "  The largest next release, one of: pure epsilon = 1.04312, or Gaussian noise of rho = 0.125, or mu = 0.5.",
     ]
     assert said[-1] == f"The hash of the last entry is {ledger.head}."
+    said = words(ledger, 1e-6)
+    assert said[4].endswith("or mu = 0.882318, or epsilon = 0.999997 at delta = 1e-06.")
+    assert said[16].endswith("or mu = 0.5, or epsilon = 2.29806 at delta = 1e-06.")
     plain = json.loads(json.dumps(ledger.to_plain(), allow_nan=False))
     assert plain["head"] == ledger.head
     assert [d["dataset"] for d in plain["datasets"]] == ["a", "b", "c"]
-    assert plain["datasets"][0]["spent"]["epsilon"] == 1.0
+    assert [d["unit"] for d in plain["datasets"]] == ["row", "row", "person:id"]
+    assert plain["datasets"][0]["spent"] == {
+        "epsilon": 1.0,
+        "rho": ledger.left("a").rho,
+        "mu": ledger.left("a").mu,
+        "approximate": None,
+    }
+    assert plain["datasets"][1]["largest"]["approximate"]["delta"] == 1e-6
     assert plain["datasets"][1]["spent"]["epsilon"] is None
     assert all(json.loads(json.dumps(entry.to_plain()))["hash"] == entry.hash for entry in ledger.entries())
 

@@ -6,13 +6,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-import pytest
 from arviz_stats.base import array_stats
-from scipy.stats import betabinom
 
 import tacit
 from tacit.infer import posterior_arrays, problem_for
-from tacit.samplers.backend import float64, run
 from tacit.samplers.chain import Settings
 
 SCHEMA = tacit.Schema(y=(-1, 1), a=(-1, 1), b=(-1, 1))
@@ -35,8 +32,11 @@ def _draws(problem, plan, method, datasets, settings):
 def _apart(first, second):
     """How many Monte Carlo standard errors the posterior means are apart, dataset by dataset, number by number."""
     squares = [
-        [[x[i, :, :, k].var() / array_stats.ess(x[i, :, :, k], method="mean") for k in range(x.shape[-1])] for i in
-        range(len(x))] for x in (first, second)
+        [
+            [x[i, :, :, k].var() / array_stats.ess(x[i, :, :, k], method="mean") for k in range(x.shape[-1])]
+            for i in range(len(x))
+        ]
+        for x in (first, second)
     ]
     return np.abs(first.mean(axis=(1, 2)) - second.mean(axis=(1, 2))) / np.sqrt(np.sum(squares, axis=0))
 

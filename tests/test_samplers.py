@@ -71,6 +71,36 @@ def test_bernoulli_draws_the_exact_mixture(budget, share):
     assert p_value(_exact_weights(plan, n, value, 2.0, 60.0)) < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("n", "epsilon", "a", "b", "share"),
+    [
+        (10**7, 0.5, 1e6, 1e6, 0.5001),
+        (10**6, 1e-4, 0.01, 3.0, -0.1),
+        (10**6, 1e-6, 2.0, 2.0, 0.9),
+        (1, 1.0, 0.001, 1.0, 1.0),
+    ],
+)
+def test_bernoulli_stays_exact_for_any_prior_and_size(n, epsilon, a, b, share):
+    """Sharp priors, spiky ones, hopeless noise: mean and sd of the count against a sum over all counts. Seed 4.
+
+    20,000 draws; alarm at 5 standard errors of the mean (6e-7 a case) and 5% of the sd.
+    """
+    plan = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.PureDP(epsilon))
+    value = round(share * n * plan.statistic().unit)
+    problem = problem_for(plan.model, plan.schema, {"a": a, "b": b}, n, plan.noise())
+    arrays, _ = posterior_arrays(problem, "exact", Settings(0, 20_000), [(value,)], chains=1, seed=4)
+    counts = np.arange(n + 1)
+    log_weights = betabinom.logpmf(counts, n, a, b) - np.abs(value / plan.statistic().unit - counts) * epsilon
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    mean = float(weights @ counts)
+    sd = float(np.sqrt(weights @ (counts - mean) ** 2))
+    drawn = arrays["count"][0, 0]
+    assert abs(drawn.mean() - mean) < 5 * sd / np.sqrt(20_000)
+    if a >= 1:  # spiky laws have too heavy tails for a useful bound on the sampled sd
+        assert drawn.std() == pytest.approx(sd, rel=0.05)
+
+
 @pytest.mark.parametrize("budget", [tacit.PureDP(0.5), tacit.ZCDP(0.1)], ids=repr)
 def test_gibbs_agrees_with_enumeration_of_all_counts(budget):
     """Three levels, n = 12: all 91 count vectors can be weighed. Seed 2.

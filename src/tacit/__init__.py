@@ -18,6 +18,10 @@ from tacit.plan import AddNoise as AddNoise
 from tacit.plan import Person as Person
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
+from tacit.posterior import Prediction as Prediction
+from tacit.privacy.composition import Composition as Composition
+from tacit.privacy.composition import compose as compose
+from tacit.privacy.composition import split as split
 from tacit.privacy.guarantees import GDP as GDP
 from tacit.privacy.guarantees import ZCDP as ZCDP
 from tacit.privacy.guarantees import ApproxDP as ApproxDP
@@ -43,6 +47,7 @@ __all__ = [
     "Calibration",
     "Categorical",
     "Category",
+    "Composition",
     "DirichletPrior",
     "InputError",
     "Ledger",
@@ -52,6 +57,7 @@ __all__ = [
     "Person",
     "Plan",
     "Posterior",
+    "Prediction",
     "PureDP",
     "RefusedError",
     "Release",
@@ -61,9 +67,11 @@ __all__ = [
     "TacitError",
     "__version__",
     "calibrate",
+    "compose",
     "infer",
     "privatize",
     "report",
     "simulate",
+    "split",
     "write_report",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from tacit.errors import InputError, TacitError, expected
 from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, Receipt, digest
 from tacit.mechanisms.entropy import OSEntropy
-from tacit.names import check_name, clean_name
-from tacit.plan import Plan, as_plan
+from tacit.names import check_name
+from tacit.plan import Person, Plan, as_plan
 from tacit.release import Release
 from tacit.schema import Schema
+from tacit.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     from tacit.sources.base import Batch, Source
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int], None]
 
 _NO_ROWS = "Expected the data to have at least one row."
+_BROKEN = "Expected the data to be readable to its end; the budget counts as spent."
 
 
 def privatize(
@@ -41,8 +44,9 @@ def privatize(
 
     ``data`` is a path (CSV, Parquet, Arrow), a data frame or a mapping of columns. ``ledger`` pays for the release,
     from the total of ``dataset``, before the first row is read; ``ledger=None`` releases without one, and the release
-    says so. ``dataset`` names the rows: needed with a ledger; without one it is the file's name unless said otherwise.
-    ``progress`` is called with the number of rows of each batch.
+    says so. ``dataset`` names the rows in the release and in the ledger; without a ledger it may be left out.
+    ``progress`` is called with the number of rows of each batch; where the unit is a person, whose number of rows is a
+    secret, once and with the number of rows that count.
     """
     from tacit.sources.open import open_source
 
@@ -50,17 +54,21 @@ def privatize(
     source = open_source(data, *needed(plan))
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")
-    name = check_name("dataset", dataset if dataset is not None else _name_of(data))
+    name = check_name("dataset", dataset if dataset is not None else "unnamed")
     if ledger is not None and not isinstance(ledger, Ledger | str | Path):
         raise expected("ledger", ledger, "to be a Ledger, the path of one, or None")
     if source.has_no_rows(needed(plan)[0]):
         raise InputError(_NO_ROWS)
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     with uninterrupted():
-        receipt = None if book is None else book.spend(name, plan.event(), digest(plan.to_plain()))
+        receipt = None
+        if book is not None:
+            unit = plan.mechanism.unit
+            receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=unit.id if unit else None)
     # From here on the budget counts as spent, whatever happens.
-    n, sums = exact_sums(source, plan, progress)
-    noise = plan.noise().sample(1, OSEntropy())[0]
+    n, sums = _sums_at_any_rate(source, plan, progress)
+    law = plan.noise()
+    noise = law.sample(1, OSEntropy())[0]
     release = Release(
         plan=plan,
         n=n,
@@ -68,6 +76,7 @@ def privatize(
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
+        noise=law,
     )
     if book is not None and receipt is not None:
         _note_release(book, receipt, release)
@@ -80,7 +89,8 @@ def _note_release(book: Ledger, receipt: Receipt, release: Release) -> None:
         with uninterrupted():
             book.record_release(receipt, release.id, digest(release.to_plain()))
     except TacitError as error:
-        warnings.warn(f"The ledger has charged for this release but could not note it: {error}", stacklevel=3)
+        with suppress(Warning):  # where warnings are made errors, the release must still come back
+            warnings.warn(f"The ledger has charged for this release but could not note it: {error}", stacklevel=3)
 
 
 def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
@@ -93,27 +103,48 @@ def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
 
 def exact_sums(source: Source, plan: Plan, progress: Progress | None = None) -> tuple[int, list[int]]:
     """n and the exact integer statistic. Secret: only noise makes it fit to leave this module."""
-    from tacit.sources.people import by_person
-
-    statistic, unit = plan.statistic(), plan.mechanism.unit
+    statistic = plan.statistic()
     columns, schema = needed(plan)
-    batches = _watched(source.batches(schema, columns, statistic.batch_rows), progress)
-    if unit is not None:
-        batches = by_person(
-            batches,
-            schema,
-            statistic.columns,
-            person=unit.id,
-            max_rows=unit.max_rows,
-            batch_rows=statistic.batch_rows,
-        )
+    batches = source.batches(schema, columns, statistic.batch_rows)
+    if plan.mechanism.unit is not None:
+        n, sums = _sums_by_person(batches, schema, statistic, plan.mechanism.unit)
+        if progress is not None:
+            progress(n)  # how many rows were read is between the people and the data
+    else:
+        n, sums = _sums(_watched(batches, progress), statistic)
+    if n == 0:
+        raise InputError(_NO_ROWS)
+    return n, sums
+
+
+def _sums_at_any_rate(source: Source, plan: Plan, progress: Progress | None) -> tuple[int, list[int]]:
+    """`exact_sums`, where a fault that nobody foresaw says nothing: its own message may quote a row."""
+    try:
+        return exact_sums(source, plan, progress)
+    except TacitError:  # one of the sentences that name the source and nothing else
+        raise
+    except Exception:
+        pass
+    raise InputError(_BROKEN)  # out here: raised inside the handler it would carry the fault along
+
+
+def _sums(batches: Iterator[Batch], statistic: Statistic) -> tuple[int, list[int]]:
     n, sums = 0, [0] * len(statistic.entries)
     for batch in batches:
         n += batch.rows
         sums = [a + b for a, b in zip(sums, statistic.batch_sum(batch.columns), strict=True)]
-    if n == 0:
-        raise InputError(_NO_ROWS)
     return n, sums
+
+
+def _sums_by_person(
+    batches: Iterator[Batch], schema: Schema, statistic: Statistic, unit: Person
+) -> tuple[int, list[int]]:
+    from tacit.sources.people import by_person
+
+    people = by_person(batches, schema, statistic.columns, person=unit.id, max_rows=unit.max_rows)
+    _, sums = _sums(people.kept.split(statistic.batch_rows), statistic)
+    one_empty = statistic.batch_sum(people.filler.columns)  # exact, so that as many as it takes are a product
+    return people.rows, [a + people.empty * b for a, b in zip(sums, one_empty, strict=True)]
 
 
 def _watched(batches: Iterator[Batch], progress: Progress | None) -> Iterator[Batch]:
@@ -122,7 +153,3 @@ def _watched(batches: Iterator[Batch], progress: Progress | None) -> Iterator[Ba
             progress(batch.rows)
         if batch.rows:
             yield batch
-
-
-def _name_of(data: Any) -> str:
-    return clean_name(Path(data).stem) if isinstance(data, str | Path) else "unnamed"

@@ -16,8 +16,3 @@ def check_name(what: str, name: object) -> str:
             what, name, "to be 1 to 200 letters, digits, spaces or .:+@_- characters, a letter or digit first"
         )
     return name
-
-
-def clean_name(text: str) -> str:
-    """A name made from a file's name."""
-    return re.sub(r"[^\w .:+@-]", "-", text).strip(" .:+@-")[:200] or "unnamed"

@@ -87,7 +87,9 @@ class Plan:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
         if self.mechanism.unit is not None and self.mechanism.unit.id in self.schema:
             raise expected("id", self.mechanism.unit.id, "not to be declared in the schema as well")
-        self.noise()  # refuses what does not fit together, long before data is near
+        # Refuses what does not fit together, long before data is near.
+        if not self.event().satisfies(self.budget):
+            raise expected("budget", self.budget.symbols, f"to be met by {self.noise().kind} noise")
 
     def statistic(self) -> Statistic:
         """What is summed over the rows."""

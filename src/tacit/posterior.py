@@ -20,6 +20,7 @@ from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
 from tacit.interrupts import uninterrupted
 from tacit.release import Release
+from tacit.seal import has_seal, sealed
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
 
@@ -164,15 +165,17 @@ class Posterior:
         except OSError as error:
             reason = error.strerror or "the temporary folder is full or cannot be written to"
             raise expected("posterior", str(path), f"to be writable: {reason}") from None
-        return write_atomically(path, content, name="posterior", overwrite=overwrite)
+        return write_atomically(path, sealed(content), name="posterior", overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Posterior:
         """Read a netCDF file that `save` wrote."""
         import xarray
 
-        check_readable(path, name="posterior")
+        source = check_readable(path, name="posterior")
         try:
+            if not has_seal(source):
+                raise OSError
             with xarray.open_datatree(path, engine="h5netcdf") as tree:
                 posterior = cls(tree.load())
             if not _is_whole(posterior):
@@ -180,7 +183,7 @@ class Posterior:
         except InputError:  # a release that contradicts itself
             raise
         except Exception:  # h5netcdf raises many kinds on a file that is not netCDF
-            raise expected("posterior", str(path), "to be a posterior that tacit saved") from None
+            raise expected("posterior", str(path), "to be a posterior that tacit saved, whole and unchanged") from None
         return posterior
 
 
@@ -196,8 +199,8 @@ def _is_whole(posterior: Posterior) -> bool:
         and posterior.method in plan.model.methods
         and len(lead) == 2
         and min(lead) >= 1
-        and set(arrays) == set(dims)
-        and all(arrays[name].shape == (*lead, *(len(coords[axis]) for axis in axes)) for name, axes in dims.items())
+        and set(arrays) <= set(dims)
+        and all(a.shape == (*lead, *(len(coords[axis]) for axis in dims[name])) for name, a in arrays.items())
         and all(array.dtype.kind in "fiu" for array in arrays.values())
     )
 

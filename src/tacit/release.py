@@ -16,6 +16,7 @@ from typing import Any
 from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
 from tacit.mechanisms.noise import Noise
+from tacit.mechanisms.registry import NOISES
 from tacit.names import check_name
 from tacit.plan import Plan
 from tacit.privacy.guarantees import Guarantee
@@ -38,9 +39,13 @@ class Release:
     id: str
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
+    noise: Noise = None  # type: ignore[assignment]  # what was drawn; the plan's own noise unless a file says otherwise
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
+        if self.noise is None:  # pyright: ignore[reportUnnecessaryComparison]
+            object.__setattr__(self, "noise", self.plan.noise())
+        self._check_noise()
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
         if not all(_is_int(v) for v in self.values):
@@ -57,6 +62,15 @@ class Release:
         if self.ledger is not None:
             _check_receipt(self.ledger)
 
+    def _check_noise(self) -> None:
+        """The noise in the file need not be what today's code would choose, but it must meet the plan's budget."""
+        if self.plan.mechanism.law not in (None, self.noise.kind):
+            raise expected("noise", self.noise.kind, f"to be the plan's, {self.plan.mechanism.law}")
+        if len(self.noise.scales) != len(self.entries):
+            raise expected("scales", len(self.noise.scales), f"of the noise to be {len(self.entries)}, one an entry")
+        if not self.noise.event(self.plan.sensitivity()).satisfies(self.plan.budget):
+            raise expected("noise", self.noise.kind, f"to be large enough for {self.plan.budget.symbols}")
+
     @property
     def entries(self) -> tuple[str, ...]:
         """The name of each value."""
@@ -66,11 +80,6 @@ class Release:
     def unit(self) -> int:
         """The integer that stands for a real 1."""
         return self.plan.statistic().unit
-
-    @property
-    def noise(self) -> Noise:
-        """The noise that was added."""
-        return self.plan.noise()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -119,6 +128,7 @@ class Release:
                 id=plain["id"],
                 ledger=plain["ledger"],
                 simulated=plain["simulated"],
+                noise=_noise_from_plain(plain["noise"]),
             )
         except KeyError as error:
             raise InputError(f"Expected the release to have the field {error.args[0]!r}.") from None
@@ -133,7 +143,7 @@ class Release:
 
     def to_json(self) -> str:
         """The release as text."""
-        return json.dumps(self.to_plain(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(self.to_plain(), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Release:
@@ -164,6 +174,15 @@ def _check_receipt(receipt: object) -> None:
         check_name(f"ledger {name}", receipt[name])
     if not _is_int(receipt["entry"]) or not 1 <= receipt["entry"] < 2**63:
         raise expected("ledger entry", receipt["entry"], "to be a whole number, at least 1")
+
+
+def _noise_from_plain(plain: object) -> Noise:
+    if not isinstance(plain, dict) or set(plain) != {"law", "scales"} or plain["law"] not in NOISES:
+        raise InputError(f"Expected the release's noise to say its law, one of {', '.join(NOISES)}, and its scales.")
+    scales = plain["scales"]
+    if not isinstance(scales, list) or not all(_is_int(scale) for scale in scales):
+        raise InputError("Expected the scales of the release's noise to be whole numbers.")
+    return NOISES[plain["law"]](tuple(scales))
 
 
 def _is_int(value: object) -> bool:

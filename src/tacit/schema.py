@@ -201,7 +201,7 @@ class Schema(Mapping[str, Column]):
         return isinstance(other, Schema) and self._columns == other._columns
 
     def __hash__(self) -> int:
-        return hash(tuple(self._columns.items()))
+        return hash(frozenset(self._columns.items()))
 
     def __repr__(self) -> str:
         return f"Schema({self.to_plain()!r})"

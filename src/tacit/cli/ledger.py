@@ -27,36 +27,47 @@ def new(
     rho: Annotated[float | None, _number("--rho", "A total rho of zCDP.")] = None,
     mu: Annotated[float | None, _number("--mu", "A total mu of Gaussian differential privacy.")] = None,
     order: Annotated[float | None, _number("--order", "With --epsilon: Renyi, of this order.")] = None,
+    person: Annotated[
+        str | None, typer.Option("--person", metavar="ID", help="The total is for all rows of a person: the id column.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Open an account: the most that may ever be spent on a dataset. Makes the ledger if it is not there."""
     from tacit.interrupts import uninterrupted
     from tacit.ledger import Ledger
+    from tacit.ledger.unit import unit_of, unit_words
     from tacit.names import check_name
     from tacit.privacy.guarantees import guarantee_from_plain
 
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
     total = guarantee_from_plain({name: value for name, value in said.items() if value is not None})
     check_name("dataset", dataset)  # before a ledger is made for nothing
+    unit = unit_of(person)
     with uninterrupted():
         opened = Ledger.open_or_create(ledger)
-        opened.new_dataset(dataset, total)
+        opened.new_dataset(dataset, total, person)
     if as_json:
         print_json(opened.to_plain())
         return
-    say(f"{dataset!r} has a total of {total.symbols}: {ledger}")
+    say(f"{dataset!r} has a total of {total.symbols}, for {unit_words(unit)}: {ledger}")
 
 
 @app.command()
-def show(ledger: _File, as_json: Json = False) -> None:
+def show(
+    ledger: _File,
+    delta: Annotated[
+        float | None, _number("--delta", "Say epsilon at this delta as well; else only totals with a delta have one.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Say in plain words what has been spent and what is left."""
     from tacit.ledger import Ledger, words
 
     opened = Ledger(ledger)
     if as_json:
-        print_json({**opened.to_plain(), "log": [entry.to_plain() for entry in opened.entries()]})
+        print_json({**opened.to_plain(delta), "log": [entry.to_plain() for entry in opened.entries()]})
         return
-    for line in words(opened):
+    for line in words(opened, delta):
         say(line)
 
 
@@ -64,28 +75,32 @@ def show(ledger: _File, as_json: Json = False) -> None:
 def verify(
     ledger: _File,
     release: Annotated[
-        list[Path] | None, typer.Option("--release", help="A release whose receipt must agree; repeatable.")
+        list[Path] | None, typer.Option("--release", help="A release that must be as noted; repeatable.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check the file, its chain of hashes, the totals, and that published releases agree with it."""
     from tacit.errors import InputError
-    from tacit.ledger import Ledger, Receipt
+    from tacit.ledger import Ledger
+    from tacit.ledger.unit import unit_words
     from tacit.release import Release
 
-    receipts: list[Receipt] = []
+    releases: dict[str, Release] = {}
     for path in release or []:
-        paid = Release.load(path).ledger
-        if paid is None:
+        releases[str(path)] = loaded = Release.load(path)
+        if loaded.ledger is None:
             raise InputError(f"Expected release={str(path)!r} to have been paid for by a ledger.")
-        receipts.append(Receipt.from_plain(paid))
     opened = Ledger(ledger)
-    problems = opened.verify(receipts)
+    problems = opened.verify(releases=releases)
+    units = {} if problems else opened.units()
     if as_json:
-        print_json({"ledger": str(ledger), "head": None if problems else opened.head, "problems": problems})
+        head = None if problems else opened.head
+        print_json({"ledger": str(ledger), "head": head, "units": units, "problems": problems})
     else:
         for problem in problems:
             say(f"Problem: {problem}.")
+        for name, unit in units.items():
+            say(f"{name}: the total and all that was spent are for {unit_words(unit)}.")
         if not problems:
             say(f"No problem found. The hash of the last entry is {opened.head}.")
     if problems:

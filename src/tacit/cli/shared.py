@@ -28,7 +28,7 @@ def say(line: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print one JSON object."""
-    print(json.dumps(value, indent=2, ensure_ascii=False), flush=True)
+    print(json.dumps(value, indent=2, ensure_ascii=True), flush=True)
 
 
 def harmless(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.errors import InputError
 from tacit.ledger.chain import Entry
+from tacit.ledger.unit import read_unit
 from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
@@ -15,9 +16,10 @@ from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 
 @dataclass
 class Account:
-    """One data set: its ``total``, the ``events`` by entry number, and the entry numbers that led to a release."""
+    """One data set: its ``total`` for one ``unit`` of privacy, the ``events`` by entry number, and the releases."""
 
     total: Guarantee
+    unit: str
     events: dict[int, Event] = field(default_factory=dict[int, Event])
     released: dict[int, str] = field(default_factory=dict[int, str])
 
@@ -56,9 +58,12 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
             name = content["dataset"]
             if name in accounts:
                 raise InputError(f"the data set {name!r} has a total already")
-            accounts[name] = Account(guarantee_from_plain(content["total"]))
+            accounts[name] = Account(guarantee_from_plain(content["total"]), read_unit(content["unit"]))
         case "spend":
-            accounts[content["dataset"]].events[entry.number] = event_from_plain(content["event"])
+            account, unit = accounts[content["dataset"]], read_unit(content["unit"])
+            if unit != account.unit:
+                raise InputError(f"its unit is {unit!r}, and that of the data set is {account.unit!r}")
+            account.events[entry.number] = event_from_plain(content["event"])
         case "released":
             account, spend, release = accounts[content["dataset"]], content["spend"], content["release"]
             if spend not in account.events or spend in account.released:

@@ -6,74 +6,88 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.errors import expected
 from tacit.ledger.accounts import Account
 from tacit.privacy.composition import compose
 from tacit.privacy.events import Price
-from tacit.privacy.filter import Filter
+from tacit.privacy.filter import Filter, Largest
 from tacit.privacy.guarantees import GDP, ApproxDP, Guarantee
 from tacit.privacy.sums import float_above, sum_of
-
-_STATED_DELTA = 1e-6  # for totals that name no delta
 
 
 @dataclass(frozen=True)
 class Balance:
     """How a data set stands.
 
-    ``left`` is what remains in the total's own definition (None: nothing), and ``fits`` says in words what would still
-    be admitted. ``epsilon``, ``rho`` and ``mu`` are what all ``spends`` add up to, and ``approximate`` is their epsilon
-    at ``delta``; None where nothing finite is proved. Admission goes by the total alone: the other sums hold for a list
-    of releases that was fixed beforehand, and are there to look at.
+    ``left`` is what remains in the total's own definition (None: nothing), ``fits`` says in words what would still be
+    admitted, and ``largest`` says it by each definition. ``epsilon``, ``rho`` and ``mu`` are what all ``spends`` add up
+    to, and ``approximate`` is their epsilon at ``delta``; None where nothing finite is proved. ``delta`` is the one
+    asked for, else the total's; None if it has none, and nothing is said of approximate DP then. Admission goes by the
+    total alone: the other sums hold for a list of releases that was fixed beforehand, and are there to look at.
     """
 
     dataset: str
     total: Guarantee
+    unit: str
     left: Guarantee | None
     fits: str
+    largest: Largest
     spends: int
     unfinished: int
     epsilon: float | None
     rho: float | None
     mu: float | None
     approximate: float | None
-    delta: float
+    delta: float | None
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
         return {
             "dataset": self.dataset,
             "total": self.total.to_plain(),
+            "unit": self.unit,
             "left": None if self.left is None else self.left.to_plain(),
             "fits": self.fits,
+            "largest": _by_definition(self.largest),
             "spends": self.spends,
             "unfinished": self.unfinished,
-            "spent": {
-                "epsilon": self.epsilon,
-                "rho": self.rho,
-                "mu": self.mu,
-                "approximate": None if self.approximate is None else {"epsilon": self.approximate, "delta": self.delta},
-            },
+            "spent": _by_definition(self),
         }
 
 
-def balance(dataset: str, account: Account) -> Balance:
+def balance(dataset: str, account: Account, delta: float | None = None) -> Balance:
     """The balance of one account; what is spent is rounded up, what is left rounded down."""
+    if delta is None:
+        delta = account.total.delta if isinstance(account.total, ApproxDP) else None
+    elif isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise expected("delta", delta, "to lie strictly between 0 and 1")
     events, total = account.spent, Filter(account.total)
-    delta = account.total.delta if isinstance(account.total, ApproxDP) else _STATED_DELTA
     mu_squared = sum_of(Filter(GDP(1.0)).price(event) for event in events)
     return Balance(
         dataset=dataset,
         total=account.total,
+        unit=account.unit,
         left=total.left(events),
         fits=total.largest_fit(events),
+        largest=total.largest(events, delta),
         spends=len(events),
         unfinished=len(events) - len(account.released),
         epsilon=_finite(sum_of(event.epsilon() for event in events)),
         rho=_finite(sum_of(event.rho() for event in events)),
         mu=_finite(math.nextafter(math.sqrt(mu_squared), math.inf) if events else 0.0),
-        approximate=_finite(compose(events).epsilon(delta) if events else 0.0),
+        approximate=None if delta is None else _finite(compose(events).epsilon(delta) if events else 0.0),
         delta=delta,
     )
+
+
+def _by_definition(amounts: Balance | Largest) -> dict[str, Any]:
+    known = amounts.approximate is not None
+    return {
+        "epsilon": amounts.epsilon,
+        "rho": amounts.rho,
+        "mu": amounts.mu,
+        "approximate": {"epsilon": amounts.approximate, "delta": amounts.delta} if known else None,
+    }
 
 
 def _finite(price: Price) -> float | None:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import InputError, RefusedError, did_you_mean, expected
 from tacit.ledger import store
 from tacit.ledger.accounts import Account, replay
 from tacit.ledger.balance import Balance, balance
 from tacit.ledger.chain import HASH, Entry, Receipt, read_chain
+from tacit.ledger.published import disagreements
+from tacit.ledger.unit import unit_of
 from tacit.names import check_name
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee
+
+if TYPE_CHECKING:
+    from tacit.release import Release
 
 
 class Ledger:
@@ -55,9 +60,13 @@ class Ledger:
                     raise
         return cls(path)
 
-    def new_dataset(self, name: str, total: Guarantee) -> None:
-        """Set the ``total`` of a new data set. It can never be changed."""
+    def new_dataset(self, name: str, total: Guarantee, person: str | None = None) -> None:
+        """Set the ``total`` of a new data set. It can never be changed.
+
+        It holds for each row or, with ``person``, for all rows of each person: the column that says whose a row is.
+        """
         check_name("dataset", name)
+        unit = unit_of(person)
         Filter(total)
         if total.assumes:
             raise expected("assumes", total.assumes, "to be empty: a total assumes nothing of its own")
@@ -65,25 +74,31 @@ class Ledger:
             if name in book.accounts:
                 symbols = book.accounts[name].total.symbols
                 raise expected("dataset", name, f"to be new; its total is {symbols} and cannot be changed")
-            book.append("dataset", dataset=name, total=total.to_plain())
+            book.append("dataset", dataset=name, total=total.to_plain(), unit=unit)
 
-    def spend(self, dataset: str, event: Event, plan_digest: str) -> Receipt:
+    def spend(self, dataset: str, event: Event, plan_digest: str, person: str | None = None) -> Receipt:
         """Charge ``event`` to ``dataset``; it is on the disk when this returns. Only then may the first row be read.
 
         An event that does not fit is refused, and nothing is written. What has been charged stays charged, also if no
-        release comes of it: budget that may have been spent counts as spent.
+        release comes of it: budget that may have been spent counts as spent. ``person`` is as in `new_dataset`: a
+        release that protects rows cannot be paid from a total about persons, nor the other way round.
         """
         if not isinstance(event, Event):
             raise expected("event", event, "to be an event of tacit.privacy.events")
         _check_digest("plan_digest", plan_digest)
+        unit = unit_of(person)
         with self._writing() as book:
             account = book.account(dataset)
+            if unit != account.unit:
+                raise expected(
+                    "unit", unit, f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}"
+                )
             total = Filter(account.total)
             if not total.admits(account.spent, event):
                 why = total.why_not(account.spent, event)
                 raise RefusedError(f"Expected dataset={dataset!r} to have room for this release: {why}.")
             # The block ends before the caller gets this, and with it the transaction.
-            return book.append("spend", dataset=dataset, event=event.to_plain(), plan=plan_digest)
+            return book.append("spend", dataset=dataset, event=event.to_plain(), plan=plan_digest, unit=unit)
 
     def record_release(self, receipt: Receipt, release_id: str, release_digest: str) -> None:
         """Note which release a `spend` has paid for: once for each receipt, and each release id once."""
@@ -109,6 +124,10 @@ class Ledger:
         """The total of each data set."""
         return {name: account.total for name, account in self._read().accounts.items()}
 
+    def units(self) -> dict[str, str]:
+        """The unit of privacy of each data set: ``row``, or ``person:`` and the column that says whose a row is."""
+        return {name: account.unit for name, account in self._read().accounts.items()}
+
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """The log, in order: all of it, or what concerns one data set."""
         book = self._read()
@@ -117,17 +136,24 @@ class Ledger:
         book.account(dataset)
         return [entry for entry in book.entries if entry.content.get("dataset") == dataset]
 
-    def left(self, dataset: str) -> Balance:
-        """What is left of the total of ``dataset``, and what has been spent under each definition."""
-        return balance(dataset, self._read().account(dataset))
+    def left(self, dataset: str, delta: float | None = None) -> Balance:
+        """What is left of the total of ``dataset`` and what has been spent, under each definition.
 
-    def standing(self) -> tuple[list[Entry], list[Balance]]:
+        Of approximate DP at ``delta``, or at the total's delta; with neither, nothing is said of it.
+        """
+        return balance(dataset, self._read().account(dataset), delta)
+
+    def standing(self, delta: float | None = None) -> tuple[list[Entry], list[Balance]]:
         """The whole log and the balance of every data set, read at one moment."""
         book = self._read()
-        return book.entries, [balance(name, account) for name, account in book.accounts.items()]
+        return book.entries, [balance(name, account, delta) for name, account in book.accounts.items()]
 
-    def verify(self, published: Iterable[Receipt] = ()) -> list[str]:
-        """Every problem found: the file, the chain, the sense of each entry, the totals, and ``published`` receipts."""
+    def verify(self, published: Iterable[Receipt] = (), releases: Mapping[str, Release] | None = None) -> list[str]:
+        """Every problem found: the file, the chain, the sense of each entry, the totals, and what was published.
+
+        ``published`` are receipts to find again. ``releases`` are whole releases to compare with what was noted of
+        them, by the names that the answer is to use, such as those of their files.
+        """
         try:
             with store.reading(self.path) as log:
                 problems = log.damage()
@@ -139,11 +165,12 @@ class Ledger:
         for name, account in accounts.items():
             if not account.within():
                 problems.append(f"the data set {name!r} has spent more than its total, {account.total.symbols}")
-        return problems + [problem for receipt in published if (problem := receipt.contradicts(entries))]
+        problems += [problem for receipt in published if (problem := receipt.contradicts(entries))]
+        return problems + disagreements(entries, releases or {})
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self, delta: float | None = None) -> dict[str, Any]:
         """A JSON table of how every data set stands."""
-        entries, balances = self.standing()
+        entries, balances = self.standing(delta)
         return {
             "ledger": self.id,
             "entries": len(entries),

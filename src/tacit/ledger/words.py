@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from tacit.ledger.balance import Balance
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.unit import unit_words
+from tacit.privacy.guarantees import GDP
 from tacit.privacy.sums import written_down, written_up
 
 
-def words(ledger: Ledger) -> list[str]:
-    """What somebody who must answer for the data wants to read: for each data set what is spent and what is left."""
-    entries, balances = ledger.standing()
+def words(ledger: Ledger, delta: float | None = None) -> list[str]:
+    """What somebody who must answer for the data wants to read: for each data set what is spent and what is left.
+
+    Of approximate DP at ``delta``, or at the total's delta; with neither, nothing is said of it.
+    """
+    entries, balances = ledger.standing(delta)
     lines = [f"Ledger {ledger.id}: {_count(len(balances), 'data set')}, {_count(len(entries), 'entry', 'entries')}."]
     for balance in balances:
         lines.append("")
@@ -20,7 +25,7 @@ def words(ledger: Ledger) -> list[str]:
 
 
 def _dataset(balance: Balance) -> list[str]:
-    lines = [f"{balance.dataset}: the total is {balance.total.symbols}."]
+    lines = [f"{balance.dataset}: the total is {balance.total.symbols}, for {unit_words(balance.unit)}."]
     if balance.spends:
         paid = f"  Paid for: {_count(balance.spends, 'release')}"
         if balance.unfinished:
@@ -33,10 +38,12 @@ def _dataset(balance: Balance) -> list[str]:
         ]
         if balance.approximate is not None:
             sums.append(f"epsilon = {written_up(balance.approximate)} at delta = {balance.delta:g}")
-        lines.append(f"  Spent, seen as a list fixed beforehand: {', or '.join(sums)}.")
+        if sums:
+            lines.append(f"  Spent, seen as a list fixed beforehand: {', or '.join(sums)}.")
     else:
         lines.append("  Nothing has been spent.")
     lines.append(f"  {_left(balance)}")
+    lines.extend(f"  {line}" for line in _largest(balance))
     return lines
 
 
@@ -48,6 +55,22 @@ def _left(balance: Balance) -> str:
     changed = [n for n in balance.left.parameters() if getattr(balance.left, n) != getattr(balance.total, n)]
     rest = ", ".join(f"{name} = {written_down(getattr(balance.left, name))}" for name in changed)
     return f"Left: {rest}; {balance.fits}." if rest else f"Left: {balance.fits}."
+
+
+def _largest(balance: Balance) -> list[str]:
+    """What fits next under each definition; nothing if that is nothing."""
+    largest = balance.largest
+    known = [("rho", largest.rho, ""), ("mu", largest.mu, "")]
+    if largest.delta is not None:
+        known.append(("epsilon", largest.approximate, f" at delta = {largest.delta:g}"))
+    fits = [f"{symbol} = {written_down(value)}{at}" for symbol, value, at in known if value is not None]
+    noise = "rounded Gaussian" if isinstance(balance.total, GDP) else "Gaussian"  # the only one that has a mu
+    choices = [f"pure epsilon = {written_down(largest.epsilon)}"] if largest.epsilon is not None else []
+    choices += [f"{noise} noise of {', or '.join(fits)}"] if fits else []
+    if not choices:
+        return []
+    none = "" if fits else "; no Gaussian noise fits"
+    return [f"The largest next release, one of: {', or '.join(choices)}{none}."]
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

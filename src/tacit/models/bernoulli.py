@@ -13,9 +13,6 @@ from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
-# A latent count is ignored when the noise makes it e^-60 times as likely as the best one can be.
-_NEGLIGIBLE = 60.0
-
 
 @dataclass(frozen=True)
 class BetaPrior(Prior):
@@ -94,18 +91,24 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
 
     prior, n, unit, noise = problem.prior, problem.n, problem.statistic.unit, problem.noise
     assert isinstance(prior, BetaPrior)
-    # Over 0..n the log prior of the count varies by at most this much, so the noise must outweigh it.
-    spread = (abs(prior.a - 1) + abs(prior.b - 1) + 1) * math.log(n + prior.a + prior.b + 2)
-    reach = noise.reach(_NEGLIGIBLE + spread)[0] / unit
     scale = noise.scales[0] / unit
+    # Below 1, a and b make the prior convex near an end, by no more than this over the whole range.
+    excess = (max(1 - prior.a, 0) + max(1 - prior.b, 0)) * (math.log(n + 1) + 8)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        def log_weight(count: Any) -> Any:
-            log_prior = log_gamma_ratio(count, prior.a) + log_gamma_ratio(n - count, prior.b)
+        def log_weight(count: Any, a: float = prior.a, b: float = prior.b) -> Any:
+            log_prior = log_gamma_ratio(count, a) + log_gamma_ratio(n - count, b)
             return log_prior + noise.standard_log_density((released[0] - count) / scale, jnp)
 
         for_count, for_theta = jax.random.split(key)
-        count = draw_latent(for_count, log_weight, centre=released[0], reach=reach, highest=n, draws=settings.draws)
+        count = draw_latent(
+            for_count,
+            log_weight,
+            envelope=lambda count: log_weight(count, max(prior.a, 1.0), max(prior.b, 1.0)),
+            excess=excess,
+            highest=n,
+            draws=settings.draws,
+        )
         theta = jax.random.beta(for_theta, prior.a + count, prior.b + n - count)
         return {"theta": theta, "count": count}, {}
 

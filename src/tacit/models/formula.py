@@ -20,6 +20,8 @@ from tacit.errors import expected
 
 _NAME = r"[^\W\d][\w.]*"
 _TOKEN = re.compile(rf"\s*(?:(`[^`]+`)|({_NAME})|([0-9]+)|([~+\-:*])|(\S))")
+_MOST_STARRED = 6
+_MOST_TERMS = 300
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def parse_formula(text: object) -> Formula:
         product, starred = _product(text, words)
         if sign == "-":
             raise expected("formula", text, "to take nothing away but 1, the intercept")
+        if starred and len(product) > _MOST_STARRED:
+            raise expected("formula", text, f"to join at most {_MOST_STARRED} columns by *: each doubles it")
         expanded = (
             [c for k in range(1, len(product) + 1) for c in combinations(product, k)] if starred else [tuple(product)]
         )
@@ -68,6 +72,8 @@ def parse_formula(text: object) -> Formula:
                 raise expected("formula", text, "to have no column twice in one term")
             if not any(set(term) == set(known) for known in terms):
                 terms[term] = None
+        if len(terms) > _MOST_TERMS:
+            raise expected("formula", text, f"to have at most {_MOST_TERMS} terms")
     if any(response in term for term in terms):
         raise expected("formula", text, "not to use the response as a term")
     if not terms and not intercept:

@@ -70,12 +70,14 @@ class LinearRegression(Model):
         cells: dict[str, Any] = {}
         rows: dict[str, Any] = {}
         numbers = [name for name in _columns(design) if not isinstance(schema[name], Category)]
-        mapped = rng.multivariate_normal(
-            parameters["mu_x"][: len(numbers)], parameters["Sigma_x"][: len(numbers), : len(numbers)], size=n
+        d = len(numbers)
+        mapped: Any = (
+            rng.multivariate_normal(parameters["mu_x"][:d], parameters["Sigma_x"][:d, :d], size=n) if d else None
         )
         for i, name in enumerate(numbers):
             column = schema.number(name)
-            rows[name] = cells[name] = (column.low + column.high) / 2 + mapped[:, i] * (column.high - column.low) / 2
+            half = (column.high - column.low) / 2
+            rows[name] = cells[name] = column.low + half * (1 + mapped[:, i])
         for name in _columns(design):
             if name not in cells:
                 levels = schema.category(name).levels
@@ -100,7 +102,7 @@ class LinearRegression(Model):
         }
 
     def default_method(self, schema: Schema) -> str:
-        """``collapsed`` where a normal law can describe the design; ``free`` with levels, interactions, no intercept."""
+        """``collapsed`` where a normal law describes the design; ``free`` with levels, interactions, no intercept."""
         return "collapsed" if self.design(schema).all_numeric else "free"
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:

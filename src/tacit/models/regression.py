@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +10,10 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.models.formula import Formula, parse_formula
-from tacit.schema import Category, Schema
+from tacit.schema import Category, Column, Schema
 from tacit.statistics.design import DesignColumn, Indicator, Levels, Scaled, columns_of_term, constant, mapped
+
+_MOST_COLUMNS = 300
 
 
 @dataclass(frozen=True)
@@ -128,5 +131,12 @@ class Design:
 def design_for(formula: object, schema: Schema) -> Design:
     """The design of a formula, every column checked against the schema."""
     design = Design(parse_formula(formula), schema)
-    _ = design.columns, design.response
+    sizes = [math.prod(_codes(schema[name]) for name in term) for term in design.formula.terms]
+    if sum(sizes) > 2 * _MOST_COLUMNS or len(design.columns) > _MOST_COLUMNS:  # all pairs of them are released
+        raise expected("formula", formula, f"to make at most {_MOST_COLUMNS} columns")
+    _ = design.response
     return design
+
+
+def _codes(column: Column) -> int:
+    return len(column.levels) if isinstance(column, Category) else 1

@@ -39,6 +39,21 @@ from tacit.privacy.sums import as_declared, float_below, sum_of, written_down, w
 
 
 @dataclass(frozen=True)
+class Largest:
+    """The largest next release that fits, by each definition and rounded down; None: none does, or none is proved to.
+
+    ``epsilon`` is that of any pure release. ``rho``, ``mu`` and ``approximate``, an epsilon at ``delta``, are those of
+    Gaussian noise of slack 0, which rounded Gaussian noise has. They are alternatives: one of them, not all.
+    """
+
+    epsilon: float | None
+    rho: float | None
+    mu: float | None
+    approximate: float | None
+    delta: float | None
+
+
+@dataclass(frozen=True)
 class Filter:
     """Says which events still fit ``total``."""
 
@@ -112,6 +127,17 @@ class Filter:
             return "no release would fit"
         return f"a plan with {self._symbol} = {written_down(self._shown(rest))}{at} or less would fit"
 
+    def largest(self, spent: Sequence[Event], delta: float | None) -> Largest:
+        """What fits next under each definition; without a ``delta`` nothing is said of approximate DP."""
+        fits = self._fits(spent)
+        return Largest(
+            epsilon=self._pure_epsilon(spent) or None,
+            rho=_largest(lambda rho: fits(GaussianEvent(2 * Fraction(rho), 0))) or None,
+            mu=_largest(lambda mu: fits(GaussianEvent(Fraction(mu) ** 2, 0))) or None,
+            approximate=None if delta is None else self._gaussian_epsilon(spent, delta) or None,
+            delta=delta,
+        )
+
     def why_not(self, spent: Sequence[Event], new: Event) -> str:
         """Why ``new`` is refused after ``spent``, what is left and what would fit, as the middle of a sentence."""
         total = self.total.symbols
@@ -171,9 +197,12 @@ class Filter:
 
     def _fits(self, spent: Sequence[Event]) -> Callable[[Event], bool]:
         """`admits` after ``spent``, with the sums over ``spent`` taken once."""
-        if isinstance(self.total, ApproxDP) and spent:
+        if not spent:
+            return lambda event: self.admits((), event)
+        if isinstance(self.total, ApproxDP):
             return limits(self.total, spent[0]).less(spent).hold
-        return lambda event: self.admits(spent, event)
+        rest = self._rest(spent)
+        return lambda event: sum_of([self.price(event)]) <= rest
 
 
 @lru_cache(maxsize=4096)
@@ -192,7 +221,10 @@ def _renyi_price(event: Event, order: Fraction) -> Price:
 
 
 def _largest(fits: Callable[[float], bool]) -> float:
-    """The largest number that fits, up to one part in 10^9 and rounded down; 0 if none above 10^-9 does."""
+    """The largest number that fits, up to one part in 10^9 and rounded down; 0 if none above 10^-9 does.
+
+    If the limit is a short decimal it is met exactly, so that 0.3 does not read 0.299999.
+    """
     low, high = 0.0, 1.0
     while fits(high):
         low, high = high, 2 * high
@@ -201,4 +233,5 @@ def _largest(fits: Callable[[float], bool]) -> float:
         low, high = (middle, high) if fits(middle) else (low, middle)
         if high < 1e-9:
             return 0.0
-    return low
+    short = float(f"{high:.8g}")
+    return short if short > low and fits(short) else low

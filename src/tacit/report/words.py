@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacit.plan import Plan
+from tacit.plan import Person, Plan
 from tacit.schema import Category
 
 
 def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
-    statistic, noise = plan.statistic(), plan.noise()
+    statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.unit
     read = ", ".join(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
     lines = [
-        f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; {_unit(plan)}.",
+        f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; {_unit(unit)}.",
         f"Releases: {len(statistic.entries)} noisy number{'s' if len(statistic.entries) > 1 else ''} "
-        f"({_some(statistic.entries)}), and the number of rows.",
+        f"({_some(statistic.entries)}), and the number of {'rows' if unit is None else 'people'}.",
         f"Noise: {noise.kind}, standard deviation {' to '.join((sizes[0], sizes[-1])) if len(sizes) > 1 else sizes[0]}"
         " on each.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
     ]
+    if unit is not None:
+        lines.append(f"Everyone: {filled_and_cut(unit)}")
     for name in statistic.columns:
         column = plan.schema.declared(name)
         kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
@@ -37,6 +39,7 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
         "columns": list(statistic.columns),
         "entries": list(statistic.entries),
         "unit": statistic.unit,
+        "unit_of_privacy": _unit_plain(plan.mechanism.unit),
         "sensitivity": {
             "l1": float(sensitivity.l1 / statistic.unit),
             "l2": float(sensitivity.l2_squared) ** 0.5 / statistic.unit,
@@ -47,11 +50,24 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _unit(plan: Plan) -> str:
-    unit = plan.mechanism.unit
+def filled_and_cut(unit: Person) -> str:
+    """What a plan whose unit is a person does to the rows, and what that does to the result."""
+    one = unit.max_rows == 1
+    count, empty = ("1 row counts", "an empty row") if one else (f"{unit.max_rows} rows count", "empty rows")
+    return (
+        f"exactly {count} of each person. Who has fewer is filled up with {empty}, whose cells are all stand-ins; "
+        "that moves the result towards them. Of who has more, a fixed choice counts and the rest is cut."
+    )
+
+
+def _unit(unit: Person | None) -> str:
     if unit is None:
-        return "every row counts as one person"
-    return f"rows with the same {unit.id} belong to one person, of whom exactly {unit.max_rows} rows count"
+        return "the unit of privacy is a row, so every row counts as one person"
+    return f"the unit of privacy is a person, to whom all rows with the same {unit.id} belong"
+
+
+def _unit_plain(unit: Person | None) -> dict[str, Any]:
+    return {"unit": "row"} if unit is None else {"unit": "person", "id": unit.id, "max_rows": unit.max_rows}
 
 
 def _some(names: tuple[str, ...]) -> str:

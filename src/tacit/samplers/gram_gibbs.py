@@ -15,10 +15,13 @@ parameters under the central limit law. The bias fades with n. For one covariate
 posterior (mean shift in posterior standard deviations; ratio of standard deviations): 0.18 and 1.14 at n = 10 with
 noise of scale 1; at noise of scale 5: 0.08 and 1.11 at n = 10, 0.06 and 1.04 at n = 50, 0.03 and 1.00 at n = 200.
 
-A central limit draw need not be a Gram matrix. One that is not is drawn again: the law of s is then the normal one
-restricted to Gram matrices, exactly. After `_TRIES` draws (or one, for n so large that a failure has a probability
-below 1e-17) the last resort is to clip the eigenvalues of the centred block, which keeps n and the sums; clipping
-those of the whole matrix, as the paper does, would change n (docs/errata.md, B9).
+A central limit draw need not be a Gram matrix. One that is not is drawn again, up to `_TRIES` times, and if all fail s
+stays as it was. Whether they fail does not depend on the current s, so the law that this leaves unchanged is the normal
+one restricted to Gram matrices, exactly. bernstein2019 sets negative eigenvalues to 0 instead, which is no draw from
+any law, piles draws up at sigma = 0 and changes n (docs/errata.md, B9).
+
+Neighbouring sweeps are strongly dependent where n is large and the noise larger than the spread of s: s is then held by
+the parameters and the parameters by s. `latent_gram` has no such trouble.
 """
 
 from __future__ import annotations
@@ -46,20 +49,21 @@ from tacit.samplers.gram_moments_clt import (
 from tacit.samplers.latent_gram import NoisyGram, prior_moments
 
 _TRIES = 8
-SWEEPS = 5  # a draw: neighbouring sweeps are strongly dependent
+SWEEPS = 5  # for each draw
 
 
 class _State(NamedTuple):
     parameters: Arrays
+    centred: Centred
     omega2: Any
-    projected: Any
 
 
 def update_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, laplace: bool) -> Chain:
     """Gibbs-SS-Update: covariates normal, with mu_x and Sigma_x drawn from their conjugate law in every sweep."""
+    count = tries(layout.n, layout.size)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        return _draws(key, released, _from_parameters, layout, prior, settings, laplace=laplace)
+        return _draws(key, released, _from_parameters, layout, prior, settings, laplace=laplace, count=count)
 
     return chain
 
@@ -69,7 +73,7 @@ def prior_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, laplac
     law = prior_law(prior.m0, float(prior.kappa0), float(prior.nu0), prior.psi0, layout.n)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        return _draws(key, released, lambda _: law, layout, prior, settings, laplace=laplace)
+        return _draws(key, released, lambda _: law, layout, prior, settings, laplace=laplace, count=_TRIES)
 
     return chain
 
@@ -90,7 +94,7 @@ def noisy_draws(
     `gram_moments_clt`; ``released`` are the entries of the Gram matrix in the order of ``layout``.
     """
     law = released_law(fourth)
-    return _draws(key, released, lambda _: law, layout, prior, settings, laplace=laplace)
+    return _draws(key, released, lambda _: law, layout, prior, settings, laplace=laplace, count=_TRIES)
 
 
 def _from_parameters(parameters: Arrays) -> CovariateLaw:
@@ -125,13 +129,6 @@ def condition(released: Any, spread: Any, mean: Any, covariance: Any, draws: Any
     return start + covariance @ cho_solve((gain, True), released[:, None] - start - noise)
 
 
-def project(sums: Any, block: Any, n: Any) -> Any:
-    """The Cholesky factor of the centred block with its eigenvalues raised to at least 1e-9 of the largest."""
-    values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / n)
-    floor = 1e-9 * jnp.maximum(jnp.max(values), 1.0)
-    return jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T)
-
-
 def tries(n: float, size: int) -> int:
     """How many central limit draws of a Gram matrix are made at once, ``size`` the length of (x, y).
 
@@ -151,37 +148,29 @@ def _draws(
     settings: Settings,
     *,
     laplace: bool,
+    count: int,
 ) -> tuple[Arrays, Arrays]:
+    """One chain; ``law_of`` gives the moments of the covariates, ``count`` is the number of tries at a Gram matrix."""
     n, size = layout.n, layout.size
-    order = canonical_order(size - 1)[layout.order]  # of the released entries in t
-    entries, count = len(order), tries(n, size)
-    z = jnp.zeros(entries).at[order].set(released)
+    canonical, upper = canonical_order(size - 1), np.triu_indices(size)
+    order, entries = canonical[layout.order], len(canonical)  # of the released entries in t
+    block_places = np.zeros((size, size), dtype=int)  # of the products of (x, y) in t
+    block_places[upper] = block_places.T[upper] = canonical[size:]
     scales = np.zeros(entries)
     scales[order] = layout.scales if laplace else layout.sds
-    # Where each number of the Gram matrix stands in t.
-    canonical = canonical_order(size - 1)
-    block_places = np.zeros((size, size), dtype=int)
-    upper = np.triu_indices(size)
-    block_places[upper] = block_places.T[upper] = canonical[size:]
+    z = jnp.zeros(entries).at[order].set(released)
 
-    def matrix(s: Any) -> tuple[Any, Any]:
-        return s[canonical[:size]], s[block_places]
-
-    def gram(candidates: Any) -> tuple[Centred, Any]:
-        """The first candidate that is a Gram matrix; else the first one, projected."""
-        sums, blocks = jax.vmap(matrix, in_axes=1)(candidates)
+    def gram(candidates: Any, current: Centred) -> tuple[Centred, Any]:
+        """The first candidate that is a Gram matrix, or the current one; and whether there was none."""
+        sums, blocks = candidates.T[:, canonical[:size]], candidates.T[:, block_places]
         factors = jnp.linalg.cholesky(blocks - sums[:, :, None] * sums[:, None, :] / n)
         valid = jnp.isfinite(factors).all(axis=(1, 2))
-        chosen = jnp.argmax(valid)
-        failed = ~valid[chosen]
-        factor = jnp.where(failed, project(sums[0], blocks[0], n), factors[chosen])
-        return Centred(sums[chosen], factor), failed
+        first = jnp.argmax(valid)
+        found = valid[first]
+        factor = jnp.where(found, factors[first], current.factor)
+        return Centred(jnp.where(found, sums[first], current.sums), factor), ~found
 
-    def entries_of(centred: Centred) -> Any:
-        block = centred.block(n)
-        return jnp.zeros(entries).at[canonical].set(jnp.concatenate([centred.sums, block[upper]]))
-
-    def sweep(key: Any, state: _State) -> _State:
+    def sweep(state: _State, key: Any) -> tuple[_State, Any]:
         for_s, for_noise, for_parameters, for_normal, for_uniform = jax.random.split(key, 5)
         theta, variance = state.parameters["theta"], state.parameters["sigma"] ** 2
         law = law_of(state.parameters)
@@ -189,27 +178,36 @@ def _draws(
         spread = math.sqrt(n) * deviations(theta, variance, law, jax.random.normal(for_s, (entries, count)))
         noise = jnp.sqrt(state.omega2)[:, None] * jax.random.normal(for_noise, (entries, count))
         candidates = condition(z, state.omega2, n * mean, n * covariance, spread, noise)
-        centred, failed = gram(candidates)
-        parameters = draw_parameters(for_parameters, centred, n, prior)
+        centred, stayed = gram(candidates, state.centred)
         omega2 = state.omega2
         if laplace:
+            s = jnp.zeros(entries).at[canonical].set(jnp.concatenate([centred.sums, centred.block(n)[upper]]))
             normals, uniforms = jax.random.normal(for_normal, (entries,)), jax.random.uniform(for_uniform, (entries,))
-            omega2 = mixture_variances(normals, uniforms, z - entries_of(centred), scales)
-        return _State(parameters, omega2, state.projected + failed)
+            omega2 = mixture_variances(normals, uniforms, z - s, scales)
+        return _State(draw_parameters(for_parameters, centred, n, prior), centred, omega2), stayed
 
     def step(state: _State, key: Any) -> tuple[_State, Any]:
-        state = state._replace(projected=jnp.zeros(()))
-        keys = jax.random.split(key, SWEEPS)
-        state = jax.lax.fori_loop(0, SWEEPS, lambda i, s: sweep(keys[i], s), state)
-        return state, (state.parameters, state.projected / SWEEPS)
+        state, stayed = jax.lax.scan(sweep, state, jax.random.split(key, SWEEPS))
+        return state, (state.parameters, jnp.mean(stayed))
 
-    for_start, for_warmup, for_draws = jax.random.split(key, 3)
-    start, spread = prior_moments(layout, prior)
-    precision = 1 / layout.sds**2 + 1 / spread**2
-    blended = jnp.zeros(entries).at[order].set((released / layout.sds**2 + start / spread**2) / precision)
-    sums, block = matrix(blended)
-    first = draw_parameters(for_start, Centred(sums, project(sums, block, n)), n, prior)
-    state = _State(first, jnp.asarray(2 * scales**2 if laplace else scales**2), jnp.zeros(()))
-    state, _ = jax.lax.scan(step, state, jax.random.split(for_warmup, settings.warmup))
-    _, (parameters, projected) = jax.lax.scan(step, state, jax.random.split(for_draws, settings.draws))
-    return parameters, {"projected": projected}
+    for_start, for_sweeps = jax.random.split(key)
+    centred = _start(released, layout, prior)
+    parameters = draw_parameters(for_start, centred, n, prior)
+    state = _State(parameters, centred, jnp.asarray(2 * scales**2 if laplace else scales**2))
+    keys = jax.random.split(for_sweeps, settings.warmup + settings.draws)
+    _, (parameters, stayed) = jax.lax.scan(step, state, keys)
+    return {name: x[settings.warmup :] for name, x in parameters.items()}, {"stayed": stayed[settings.warmup :]}
+
+
+def _start(released: Any, layout: NoisyGram, prior: Numbers) -> Centred:
+    """The release, drawn towards the prior mean, with the eigenvalues of its centred block raised to a noise's width.
+
+    A start nearer to a singular matrix would have sigma near 0, from where the sweeps climb in steps of 1 / sqrt(n).
+    """
+    mean, width = prior_moments(layout, prior)
+    precision = 1 / layout.sds**2 + 1 / width**2
+    sums, block = layout.matrix((released / layout.sds**2 + mean / width**2) / precision)
+    steps = 1 / np.sqrt(precision)
+    floor = min(0.1 * float(mean.max()), float(steps[layout.order >= layout.size].min()))
+    values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / layout.n)
+    return Centred(sums, jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T))

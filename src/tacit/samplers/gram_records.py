@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import solve_triangular
 
 from tacit.samplers.chain import Arrays
 from tacit.samplers.conjugate_gram import Centred, Numbers, draw_parameters
@@ -27,11 +28,9 @@ def gram_records(layout: NoisyGram, prior: Numbers) -> Records:
         return draw_parameters(key, centred_gram(records), layout.n, prior)
 
     def start(key: Any, released: Any) -> tuple[Arrays, Any]:
-        for_records, for_parameters = jax.random.split(key)
         gram = near_release(layout, prior, released)
-        noise = standard_records(for_records, int(layout.n), layout.size)
-        records = gram.sums / layout.n + noise @ gram.factor.T / np.sqrt(layout.n)
-        return draw_parameters(for_parameters, gram, layout.n, prior), records
+        noise = standard_records(key, int(layout.n), layout.size)
+        return fitted(gram, layout.n), gram.sums / layout.n + noise @ gram.factor.T / np.sqrt(layout.n)
 
     return Records(lambda record: record_entries(layout, record), draw_record, move_parameters, start)
 
@@ -67,9 +66,21 @@ def near_release(layout: NoisyGram, prior: Numbers, released: Any) -> Centred:
     return Centred(sums, jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T))
 
 
+def fitted(gram: Centred, n: Any) -> Arrays:
+    """The parameters under which records with this Gram matrix are likeliest."""
+    x_factor, mean = gram.factor[:-1, :-1], gram.sums / n
+    slopes = solve_triangular(x_factor, gram.factor[-1, :-1], lower=True, trans=1)
+    return {
+        "theta": jnp.concatenate([jnp.array([mean[-1] - slopes @ mean[:-1]]), slopes]),
+        "sigma": gram.factor[-1, -1] / np.sqrt(n),
+        "mu_x": mean[:-1],
+        "Sigma_x": x_factor @ x_factor.T / n,
+    }
+
+
 def standard_records(key: Any, n: int, size: int) -> Any:
     """n normal records, then made to have mean 0 and scatter n times the identity to rounding; needs n > size."""
     apart = jax.random.normal(key, (n, size))
     apart = apart - jnp.mean(apart, axis=0)
     factor = jnp.linalg.cholesky(apart.T @ apart / n)
-    return jax.scipy.linalg.solve_triangular(factor, apart.T, lower=True).T
+    return solve_triangular(factor, apart.T, lower=True).T

@@ -26,7 +26,7 @@ from jax.scipy.linalg import solve_triangular
 
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.conjugate_gram import Centred, Numbers
-from tacit.samplers.gram_records import near_release, standard_records
+from tacit.samplers.gram_records import fitted, near_release, standard_records
 from tacit.samplers.latent_gram import NoisyGram
 from tacit.samplers.nuts import nuts
 
@@ -60,19 +60,16 @@ def individual_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> C
 
     def start(key: Any, gram: Centred) -> Arrays:
         """Where T is exactly ``gram``: records with its mean and scatter under the parameters that fit it best."""
-        factor = gram.factor / np.sqrt(n)
-        sigma, x_factor = factor[-1, -1], factor[:-1, :-1]
-        slopes = solve_triangular(x_factor, factor[-1, :-1], lower=True, trans=1)
-        mean = gram.sums / n
-        theta = jnp.concatenate([jnp.array([mean[-1] - slopes @ mean[:-1]]), slopes])
-        scaled = solve_triangular(x_factor, psi_root, lower=True)
-        a = jnp.linalg.cholesky(scaled.T @ scaled)
+        found = fitted(gram, n)
+        sigma = found["sigma"]
+        scaled = solve_triangular(gram.factor[:-1, :-1] / np.sqrt(n), psi_root, lower=True)
+        a = jnp.linalg.cholesky(scaled.T @ scaled)  # P' Sigma_x^-1 P
         half = solve_triangular(a, psi_root.T, lower=True).T
         return {
             "log_gammas": jnp.log(jnp.append(prior.b0 / sigma**2, jnp.diagonal(a) ** 2 / 2)),
-            "theta": coefficient_root.T @ (theta - prior.mu0) / sigma,
+            "theta": coefficient_root.T @ (found["theta"] - prior.mu0) / sigma,
             "below": a[below],
-            "mu_x": np.sqrt(prior.kappa0) * jnp.linalg.solve(half, mean[:-1] - prior.m0),
+            "mu_x": np.sqrt(prior.kappa0) * jnp.linalg.solve(half, found["mu_x"] - prior.m0),
             "records": standard_records(key, n, layout.size),
         }
 

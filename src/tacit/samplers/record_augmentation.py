@@ -9,7 +9,7 @@ every record, proposes a fresh one from p(r | parameters), and takes it with pro
 
     min(1, noise(z - T') / noise(z - T)),     T' = T - t(r_i) + t(r_i'),
 
-which costs O(K) for K entries; then the parameters move given the records.
+which costs O(K) for K entries; between sweeps the parameters move given the records.
 
 Why that leaves the target unchanged: the proposal does not look at the state of its record, so in the ratio of
 Metropolis and Hastings p(r_i' | parameters) and p(r_i | parameters) cancel, and only the noise is left. Nothing is
@@ -54,16 +54,15 @@ def augmented_chain(family: Records, log_noise: Callable[[Any], Any], settings: 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         for_start, for_sweeps = jax.random.split(key)
 
-        def sweep(state: tuple[Arrays, Any], key: Any) -> tuple[tuple[Arrays, Any], tuple[Arrays, Any]]:
-            for_records, for_parameters = jax.random.split(key)
-            records, accepted = sweep_records(for_records, *state, released, family, log_noise)
-            parameters = family.move_parameters(for_parameters, state[0], records)
+        def sweep(state: tuple[Arrays, Any], keys: Any) -> tuple[tuple[Arrays, Any], tuple[Arrays, Any]]:
+            parameters = family.move_parameters(keys[0], *state)
+            records, accepted = sweep_records(keys[1], parameters, state[1], released, family, log_noise)
             return (parameters, records), (parameters, jnp.mean(accepted))
 
-        keys = jax.random.split(for_sweeps, settings.warmup + settings.draws)
-        state = family.start(for_start, released)
-        state, _ = jax.lax.scan(lambda s, k: (sweep(s, k)[0], None), state, keys[: settings.warmup])
-        _, (parameters, rate) = jax.lax.scan(sweep, state, keys[settings.warmup :])
+        # One scan, warm-up included, because its body is most of what there is to compile.
+        keys = jax.random.split(for_sweeps, (settings.warmup + settings.draws, 2))
+        _, kept = jax.lax.scan(sweep, family.start(for_start, released), keys)
+        parameters, rate = jax.tree.map(lambda array: array[settings.warmup :], kept)
         return parameters, {"acceptance_rate": rate}
 
     return chain
@@ -77,12 +76,12 @@ def sweep_records(
     The parameters stand still meanwhile, so all proposals and what each would change are computed at once; only the
     decisions depend on each other. T is summed afresh from the records in every sweep: rounding cannot pile up.
     """
-    for_proposals, for_coins = jax.random.split(key)
     n = records.shape[0]
-    proposals = jax.vmap(family.draw_record, (0, None))(jax.random.split(for_proposals, n), parameters)
+    keys = jax.random.split(key, n + 1)
+    proposals = jax.vmap(family.draw_record, (0, None))(keys[:n], parameters)
     entries = jax.vmap(family.entries)(records)
     changes = jax.vmap(family.entries)(proposals) - entries
-    coins = -jax.random.exponential(for_coins, (n,))  # logs of uniform numbers
+    coins = -jax.random.exponential(keys[n], (n,))  # logs of uniform numbers
 
     def visit(state: tuple[Any, Any], step: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
         residual, log_weight = state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ def open_parquet(path: Path, files: Sequence[Path]) -> ArrowRows:
 def open_ipc(path: Path) -> ArrowRows:
     """The rows of one Arrow IPC file, which is also what Feather (version 2) writes."""
     label = label_of(path)
-    try:
-        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-            schema, empty = reader.schema, reader.num_record_batches == 0
-    except Exception:
-        raise expected("data", label, "to be an Arrow IPC file") from None
+    schema: Any = None
+    with suppress(Exception), pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+        schema = reader.schema
+    if schema is None:  # raised out here: see `unbroken`
+        raise expected("data", label, "to be an Arrow IPC file")
 
     def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         options = pa.ipc.IpcReadOptions(included_fields=[schema.names.index(name) for name in columns])
@@ -34,22 +35,27 @@ def open_ipc(path: Path) -> ArrowRows:
             for i in range(reader.num_record_batches):
                 yield reader.get_batch(i)
 
+    def empty() -> bool:
+        # Batches may be empty. Their headers say how long they are; the first one with a row ends the search.
+        return not any(batch.num_rows for batch in read(schema.names[:1], 1))
+
     return ArrowRows(label, tuple(schema.names), (Part(label, schema, read, empty),))
 
 
 def _parquet_part(path: Path) -> Part:
     label = label_of(path)
-    try:
-        with pa.OSFile(str(path)) as file, _reader(file) as reader:
-            schema, empty = reader.schema_arrow, reader.metadata.num_rows == 0
-    except Exception:
-        raise expected("data", label, "to be a Parquet file") from None
+    footer: tuple[Any, int] | None = None
+    with suppress(Exception), pa.OSFile(str(path)) as file, _reader(file) as reader:
+        footer = reader.schema_arrow, reader.metadata.num_rows
+    if footer is None:  # raised out here: see `unbroken`
+        raise expected("data", label, "to be a Parquet file")
+    schema, rows = footer
 
     def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(str(path)) as file, _reader(file) as reader:
             yield from reader.iter_batches(batch_size=batch_rows, columns=list(columns))
 
-    return Part(label, schema, read, empty)
+    return Part(label, schema, read, lambda: rows == 0)
 
 
 def _reader(file: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -17,17 +18,18 @@ def open_table(table: pa.Table) -> ArrowRows:
     def read(columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         return table.select([table.schema.names.index(name) for name in columns]).to_batches(batch_rows)
 
-    return one_part("the table", table.schema, read, empty=table.num_rows == 0)
+    return one_part("the table", table.schema, read, lambda: table.num_rows == 0)
 
 
 def open_stream(data: Any) -> ArrowRows:
     """The rows of any object that speaks the Arrow C stream protocol; many can be read only once."""
     label = f"the {type(data).__name__}"
-    try:
-        waiting = [pa.RecordBatchReader.from_stream(data)]
-        schema = waiting[0].schema
-    except Exception:
-        raise expected("data", label, "to stream Arrow record batches") from None
+    waiting: list[Any] = []
+    with suppress(Exception):
+        waiting.append(pa.RecordBatchReader.from_stream(data))
+    if not waiting:  # raised out here: see `unbroken`
+        raise expected("data", label, "to stream Arrow record batches")
+    schema = waiting[0].schema
 
     def read(columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         # The first stream was opened for its schema and has given no row yet.
@@ -48,7 +50,7 @@ def open_dataset(dataset: Any, columns: Sequence[str]) -> ArrowRows:
     def read(columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         return dataset.to_batches(columns=list(columns), batch_size=batch_rows)
 
-    return one_part("the dataset", dataset.schema, read)
+    return one_part("the dataset", dataset.schema, read, lambda: dataset.count_rows() == 0)
 
 
 def _check_formats(dataset: Any, columns: Sequence[str]) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,8 @@ class Batch:
     """Some consecutive rows, one array of length ``rows`` a column.
 
     A `Number` column is float64, finite and inside its bounds: what was outside is clamped, what was missing is filled.
-    A `Category` column is int64, the position of the cell's level in ``levels``.
+    A `Category` column is int64, the position of the cell's level in ``levels``. An `Identifier` column holds the texts
+    of the cells themselves, as objects, and the empty text where a cell is missing.
     """
 
     rows: int
@@ -99,13 +99,19 @@ def is_a(data: object, module: str, name: str) -> bool:
     return loaded is not None and isinstance(data, getattr(loaded, name))
 
 
-@contextmanager
-def unbroken(label: str) -> Generator[None]:
-    """Turn whatever breaks while rows are read into one sentence about the source; the cause may quote a row."""
+def unbroken(label: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """``batches``, where whatever breaks while rows are read becomes one sentence about the source.
+
+    The cause may quote a row. ``from None`` would only hide it, in ``__context__``; so the sentence is raised after the
+    handler, here and everywhere in this package, where there is no cause left to carry along.
+    """
     try:
-        yield
+        yield from batches
     except Exception:
-        raise expected("data", label, "to be readable to its end") from None
+        pass
+    else:
+        return
+    raise expected("data", label, "to be readable to its end")
 
 
 def _hint(column: str, names: Sequence[str]) -> str:

@@ -22,11 +22,13 @@ object as its ``str``, and missing where that fails.
 **Levels.** White space around a cell is dropped. Strings must then be equal, case and all. Numeric levels compare as
 float64. Boolean levels take booleans, ``true`` and ``false`` in any case, and the numbers 1 and 0. Anything else is
 missing. An empty cell is missing unless the empty string is a declared level.
+
+**Identifiers** are the text of a cell, without white space around it. An empty cell is missing, and all missing ones
+are the same.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import warnings
@@ -37,7 +39,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from tacit.schema import Category, Identifier
+from tacit.schema import Category
 
 SPACES = " \t\n\r\v\f"
 NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -76,15 +78,14 @@ def text_of(cell: object) -> str | None:
     return None if text is None else text.strip(SPACES)
 
 
-def coder(column: Category | Identifier) -> Callable[[object], int]:
-    """The function from a cell to the position of its level, or to the position that stands for missing.
+def name_of(cell: object) -> str:
+    """What tells the person of ``cell`` apart: its text, which is empty where the cell is missing."""
+    return text_of(cell) or ""
 
-    For an identifier it is a number of 63 bits made from the cell's text: equal for equal texts, and different for
-    different ones but for a chance of 2^-63 a pair.
-    """
+
+def coder(column: Category) -> Callable[[object], int]:
+    """The function from a cell to the position of its level, or to the position that stands for missing."""
     missing = column.missing_code
-    if isinstance(column, Identifier):
-        return lambda cell: _fingerprint(text_of(cell)) or missing
     if isinstance(column.levels[0], str):
         by_text = {level: code for code, level in enumerate(column.levels)}
 
@@ -106,13 +107,6 @@ def coder(column: Category | Identifier) -> Callable[[object], int]:
         return by_number.get(number, missing)
 
     return of_number
-
-
-def _fingerprint(text: str | None) -> int:
-    if not text:
-        return 0
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
 
 
 def _number_of(cell: object) -> float:

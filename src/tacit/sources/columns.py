@@ -19,7 +19,7 @@ from pyarrow import types
 
 from tacit.errors import expected
 from tacit.schema import Category, Column, Identifier, Number
-from tacit.sources.cells import NUMBER, SPACES, coder, number_of, number_of_text
+from tacit.sources.cells import NUMBER, SPACES, coder, name_of, number_of, number_of_text
 
 _GRAMMAR = rf"\A[{SPACES}]*{NUMBER}[{SPACES}]*\z"
 _TICKS_PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400 * 10**9}
@@ -120,7 +120,7 @@ def parse_objects(cells: Sequence[object], column: Column) -> np.ndarray:
 def parse_objects_slowly(cells: Sequence[object], column: Column) -> np.ndarray:
     """`parse_objects`, cell by cell."""
     if not isinstance(column, Number):
-        return np.fromiter(map(coder(column), cells), np.int64, len(cells))
+        return _codes(cells, column)
     return finish(np.fromiter(map(number_of, cells), np.float64, len(cells)), column)
 
 
@@ -132,14 +132,19 @@ def finish(numbers: np.ndarray, column: Number) -> np.ndarray:
 
 def _parse_uniques(encoded: pa.Array, column: Category | Identifier) -> np.ndarray:
     # The distinct values stay in this process, like the rows they came from.
-    codes = np.fromiter(map(coder(column), encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))
-    return _look_up(codes, encoded.indices, column)
+    return _look_up(_codes(encoded.dictionary.to_pylist(), column), encoded.indices, column)
+
+
+def _codes(cells: Sequence[object], column: Category | Identifier) -> np.ndarray:
+    if isinstance(column, Identifier):
+        return np.fromiter(map(name_of, cells), object, len(cells))
+    return np.fromiter(map(coder(column), cells), np.int64, len(cells))
 
 
 def _look_up(parsed: np.ndarray, indices: pa.Array, column: Column) -> np.ndarray:
     """``parsed[indices]``, where a null index takes the missing value."""
-    missing = np.float64(column.missing) if isinstance(column, Number) else np.int64(column.missing_code)
-    table = np.append(parsed.astype(missing.dtype), missing)
+    missing = np.array([column.missing], np.float64) if isinstance(column, Number) else _codes([None], column)
+    table = np.concatenate([parsed.astype(missing.dtype), missing])
     positions = indices.fill_null(len(parsed)).to_numpy(zero_copy_only=False)
     if len(positions) and not 0 <= positions.min() <= positions.max() <= len(parsed):
         raise IndexError  # of a corrupt file; whoever reads it says so
@@ -152,9 +157,8 @@ def _parse_ticks(ticks: np.ndarray, unit: tuple[str, int], nulls: np.ndarray, co
         days = ticks.astype(np.float64) * step / per_day
         return finish(np.where(nulls, np.nan, days), column)
     distinct, inverse = np.unique(ticks, return_inverse=True)
-    code = coder(column)
-    codes = np.array([code(_date(int(tick) * step // per_day)) for tick in distinct], np.int64)
-    return np.where(nulls, column.missing_code, codes[inverse])
+    codes = _codes([_date(int(tick) * step // per_day) for tick in distinct], column)[inverse]
+    return np.where(nulls, _codes([None], column), codes)
 
 
 def _date(day: int) -> date | None:

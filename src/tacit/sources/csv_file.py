@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from os import SEEK_END
 from pathlib import Path
 
 from tacit.errors import expected
@@ -22,7 +24,13 @@ class CsvFile(Source):
     """A file whose first line names the columns and whose other lines are rows, one each.
 
     A quoted cell can not span lines (see `lines`), so the number of rows is the number of lines behind the header; a
-    newline at the very end of the file starts no further row. Cells are UTF-8; bytes that are not are replaced. Types
+    newline at the very end of the file starts no further row, and a last line without one is a row all the same.
+
+    That takes care of writers that leave out the last newline, but for one case: with a single column, a last cell that
+    is empty leaves nothing behind the newline before it, and the number of rows, which is public, would depend on that
+    cell. So a file with one column must end every row, the last one too, with a newline. Its last byte alone decides;
+    without the newline it is refused before anything is paid. With more columns there is a delimiter in every row that
+    a writer makes, whatever the cells hold. Cells are UTF-8; bytes that are not are replaced. Types
     are never guessed: the schema says what a column is.
     """
 
@@ -53,10 +61,11 @@ class CsvFile(Source):
 
     def _blocks(self) -> Iterator[bytes]:
         """The rows as bytes, some whole lines at a time, the last line ended with a newline if it had none."""
+        pieces: list[bytes] = []
+        broken = False
         try:
             with self.path.open("rb") as file:
                 file.seek(self.body)
-                pieces: list[bytes] = []
                 while piece := file.read(_BLOCK_BYTES):
                     cut = piece.rfind(b"\n") + 1
                     if cut:
@@ -64,19 +73,25 @@ class CsvFile(Source):
                         pieces = []
                     pieces.append(piece[cut:])
         except OSError:
-            raise expected("data", self.label, "to be readable to its end") from None
+            broken = True
+        if broken:  # raised out here: see `unbroken`
+            raise expected("data", self.label, "to be readable to its end")
         if tail := b"".join(pieces):
             yield tail + b"\n"
 
 
 def open_csv(path: Path, delimiter: bytes) -> CsvFile:
-    """Read the header of the file at ``path``, and nothing after it."""
+    """Read the header of the file at ``path``, and the last byte: is it a newline?"""
     label = label_of(path)
-    try:
-        with path.open("rb") as file:
-            line = file.readline(_HEADER_BYTES)
-    except OSError:
-        raise expected("data", label, "to be a file that can be read") from None
+    line: bytes | None = None
+    ended = True
+    with suppress(OSError), path.open("rb") as file:
+        line = file.readline(_HEADER_BYTES)
+        if file.seek(0, SEEK_END) > len(line):
+            file.seek(-1, SEEK_END)
+            ended = file.read(1) == b"\n"
+    if line is None:  # raised out here: see `unbroken`
+        raise expected("data", label, "to be a file that can be read")
     if len(line) == _HEADER_BYTES:
         raise expected("data", label, "to begin with a header line of less than 1 MiB")
     body = len(line)
@@ -92,4 +107,6 @@ def open_csv(path: Path, delimiter: bytes) -> CsvFile:
         names = None
     if names is None:  # raised out here: the decoder's error would carry the bytes along
         raise expected("data", label, "to have a header in UTF-8")
+    if len(names) == 1 and not ended:
+        raise expected("data", label, "to end its last line with a newline, as it has only one column")
     return CsvFile(label, names, path, delimiter, body)

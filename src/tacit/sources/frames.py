@@ -61,13 +61,7 @@ class Frame(Source):
         """Parse slice by slice."""
         check_batch_rows(batch_rows)
         held = self._held(schema, columns)
-        with unbroken(self.label):
-            cells = {name: column.load() for name, column in held.items()}
-            rows = held[columns[0]].rows
-            for start in range(0, rows, batch_rows):
-                stop = min(start + batch_rows, rows)
-                parsed = {name: _parse(values, start, stop, schema[name]) for name, values in cells.items()}
-                yield Batch(stop - start, parsed)
+        yield from unbroken(self.label, _parse_held(held, schema, batch_rows))
 
     def _held(self, schema: Schema, columns: Sequence[str]) -> dict[str, Held]:
         held: dict[str, Held] = {}
@@ -145,6 +139,15 @@ def _held_pandas(series: Any) -> Held:
     if isinstance(dtype, pandas.StringDtype) or (dtype.kind in "biuf" and hasattr(series.array, "__arrow_array__")):
         return Held(len(series), None, typed)
     return Held(len(series), None, objects)
+
+
+def _parse_held(held: dict[str, Held], schema: Schema, batch_rows: int) -> Iterator[Batch]:
+    cells = {name: column.load() for name, column in held.items()}
+    rows = next(iter(held.values())).rows
+    for start in range(0, rows, batch_rows):
+        stop = min(start + batch_rows, rows)
+        parsed = {name: _parse(values, start, stop, schema[name]) for name, values in cells.items()}
+        yield Batch(stop - start, parsed)
 
 
 def _parse(values: Any, start: int, stop: int, column: Column) -> np.ndarray:

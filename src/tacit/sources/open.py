@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tacit.errors import expected
+from tacit.errors import did_you_mean, expected
 from tacit.schema import Schema
 from tacit.sources.arrow_files import open_ipc, open_parquet
 from tacit.sources.arrow_tables import open_dataset, open_stream, open_table
@@ -34,7 +35,8 @@ def open_source(data: Any, columns: Sequence[str], schema: Schema) -> Source:
     costs no privacy and says nothing about anyone.
     """
     for name in columns:
-        _ = schema[name]  # a column that was not declared is refused here
+        if name not in schema:
+            raise expected("column", name, f"to be declared in the schema{did_you_mean(name, schema)}")
     source = _open(data, columns)
     source.check(schema, columns)
     return source
@@ -61,21 +63,23 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
 def _open_path(path: Path) -> Source:
     label = label_of(path)
     folder: list[Path] | None = None
-    regular = True
+    problem: str | None = None  # raised after the handlers: see `unbroken`
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             folder = sorted(entry for entry in path.iterdir() if _is_part(entry))
-        elif regular := stat.S_ISREG(mode):
+        elif stat.S_ISREG(mode):
             path.open("rb").close()
+        else:  # a pipe may wait for ever, and rows are read by another opening than the header
+            problem = "to be a regular file, or a folder"
     except FileNotFoundError:
-        raise expected("data", label, "to exist") from None
+        problem = "to exist"
     except PermissionError:
-        raise expected("data", label, "to be readable with your permissions") from None
+        problem = "to be readable with your permissions"
     except (OSError, ValueError):  # ValueError: a null byte in the path
-        raise expected("data", label, "to be a file that can be read") from None
-    if not regular:  # a pipe may wait for ever, and rows are read by another opening than the header
-        raise expected("data", label, "to be a regular file, or a folder")
+        problem = "to be a file that can be read"
+    if problem is not None:
+        raise expected("data", label, problem)
     if folder is not None:
         if not folder:
             raise expected("data", label, "to be a file, or a folder with .parquet files right inside it")
@@ -95,7 +99,6 @@ def _is_part(entry: Path) -> bool:
 
 
 def _table_of(data: Any) -> pa.Table:
-    try:
+    with suppress(Exception):
         return pa.Table.from_batches([pa.record_batch(data)])
-    except Exception:
-        raise expected("data", type(data).__name__, "to be a table") from None
+    raise expected("data", type(data).__name__, "to be a table")

@@ -1,8 +1,9 @@
 """The Gram statistic together with the third and fourth moments of the covariates, in one joint release.
 
 A method that needs the covariates' fourth moments (Gibbs-SS-Noisy of bernstein2019) could pay for them apart, with half
-of the budget each. One joint release needs less noise: the moments of degree 1 and 2 serve both purposes, and no record
-is at its worst for both parts at once.
+of the budget each. In one joint release the moments of degree 1 and 2 serve both purposes, and no record is at its
+worst for both parts at once. The noise is then less on every entry for one or two covariates. For more of them it is
+less on the moments and more on the Gram matrix, which is the smaller part.
 """
 
 from __future__ import annotations
