@@ -59,3 +59,25 @@ def test_the_naive_method_is_caught(name):
     plan = tacit.Plan(model, schema, tacit.PureDP(0.1))
     result = tacit.calibrate(plan, n=100, trials=400, seed=13, method="naive", prior=prior)
     assert not result.calibrated(1e-12), result.p_values()
+
+
+@pytest.mark.parametrize("factor", [0.67, 1.5])
+def test_a_wrong_noise_scale_in_inference_is_caught(factor, monkeypatch):
+    """Power against a fault less gross than ignoring the noise: scored with a scale that is off by half. Seed 14.
+
+    n = 100 and epsilon = 0.05, where the noise dominates; rejected at 1e-3, which the right scale passes above.
+    """
+    import dataclasses
+    import sys
+
+    from tacit.infer import problem_for
+
+    def wrong(*arguments):
+        problem = problem_for(*arguments)
+        scales = tuple(round(s * factor) for s in problem.noise.scales)
+        return dataclasses.replace(problem, noise=dataclasses.replace(problem.noise, scales=scales))
+
+    monkeypatch.setattr(sys.modules[tacit.calibrate.__module__], "problem_for", wrong)
+    plan = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.PureDP(0.05))
+    result = tacit.calibrate(plan, n=100, trials=1000, seed=14)
+    assert not result.calibrated(1e-3), result.p_values()

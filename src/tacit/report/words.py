@@ -22,7 +22,7 @@ def explain(plan: Plan) -> list[str]:
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
     ]
     if unit is not None:
-        lines.append(f"Everyone: {filled_and_cut(unit)}")
+        lines.append(f"Everyone: {_filled_and_cut(unit)}")
     for name in statistic.columns:
         column = plan.schema.declared(name)
         kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
@@ -50,20 +50,19 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
     }
 
 
-def filled_and_cut(unit: Person) -> str:
-    """What a plan whose unit is a person does to the rows, and what that does to the result."""
-    one = unit.max_rows == 1
-    count, empty = ("1 row counts", "an empty row") if one else (f"{unit.max_rows} rows count", "empty rows")
+def _filled_and_cut(unit: Person) -> str:
+    if unit.max_rows == 1:
+        return "exactly 1 row of each person counts. Of who has more, a fixed choice counts and the rest is cut."
     return (
-        f"exactly {count} of each person. Who has fewer is filled up with {empty}, whose cells are all stand-ins; "
-        "that moves the result towards them. Of who has more, a fixed choice counts and the rest is cut."
+        f"exactly {unit.max_rows} rows of each person count. Who has fewer is filled up with rows of stand-ins, which "
+        "moves the result towards them. Of who has more, a fixed choice counts and the rest is cut."
     )
 
 
 def _unit(unit: Person | None) -> str:
     if unit is None:
         return "the unit of privacy is a row, so every row counts as one person"
-    return f"the unit of privacy is a person, to whom all rows with the same {unit.id} belong"
+    return f"the unit of privacy is a person, to whom all rows with the same value of {unit.id} belong"
 
 
 def _unit_plain(unit: Person | None) -> dict[str, Any]:

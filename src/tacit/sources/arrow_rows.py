@@ -18,8 +18,8 @@ class Part:
     """One stretch of the rows, such as one file of several, with a schema of its own.
 
     ``read`` takes the column names and the largest batch that is wanted, and gives record batches that hold at least
-    these columns. Larger batches than wanted are cut. ``empty`` tells from a length or from metadata whether there is no
-    row at all, and says False where only reading would tell.
+    these columns. Larger batches than wanted are cut. ``empty`` tells from a length or from metadata if there is no row
+    at all, and says False where only reading would tell.
     """
 
     label: str

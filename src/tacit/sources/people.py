@@ -19,8 +19,8 @@ person are a function of that person's identifier and rows as a set with repetit
 another person has a part in it: the places that people get in the order of their appearance only keep them apart,
 the fingerprint does not depend on them, and two rows with equal fingerprints and cells are the same row to the
 statistic. So for everyone else the kept rows, and the number of empty ones, are the same in both tables. The one person
-adds ``max_rows`` rows to the sum in either table. Paired off, these are at most ``max_rows`` steps of replace-one between
-two tables of n rows; by the triangle inequality no norm of the difference of the sums (L1 and L2 are the ones in use)
+adds ``max_rows`` rows to the sum in either table. Paired off, these are at most ``max_rows`` steps of replace-one from
+one table of n rows to the other; by the triangle inequality no norm of the difference of the sums (here L1 and L2)
 exceeds ``max_rows`` times the statistic's sensitivity to one row. A hash that is not perfect changes which rows count,
 never this bound.
 
