@@ -306,7 +306,7 @@ def test_with_little_noise_they_give_the_conjugate_posterior(method, budget):
 def test_what_they_refuse():
     plan = _plan(tacit.PureDP(1.0))
     methods = plan.model.methods
-    with pytest.raises(tacit.InputError, match="prior nu0=5.0 to be above 5, for fourth moments to exist"):
+    with pytest.raises(tacit.InputError, match=r"prior nu0=5\.0 to be above 5, for fourth moments to exist"):
         methods["gibbs-prior"].build(_problem(plan, 100, nu0=5.0), Settings(1, 1))
     for method in ("gibbs-update", "gibbs-prior"):
         with pytest.raises(tacit.InputError, match="n=3 to be at least 4"):

@@ -521,9 +521,8 @@ def test_words(ledger):
     ]
     assert said[10].startswith("  Left: epsilon = 0.8")
     assert re.fullmatch(
-        r"  The largest next release, one of: pure epsilon = 0\.\d+, or Gaussian noise of rho = 0\.0\d+, or mu = 0\.\d+, "
-        r"or epsilon = 0\.8\d+ at delta = 1e-06\.",
-        said[11],
+        r"  The largest next release, one of: pure epsilon = 0\.\d+, or Gaussian noise of rho = 0\.0\d+, or mu =
+        0\.\d+, " r"or epsilon = 0\.8\d+ at delta = 1e-06\.", said[11],
     )
     assert said[13:17] == [
         "c: the total is order = 8, epsilon = 1, for each person, by the column 'id'.",

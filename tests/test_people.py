@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.boundary import exact_sums, needed
+from tacit.models.linear import LinearRegression
+from tacit.report.words import explain, explain_plain
+from tacit.schema import Identifier
+from tacit.sources import people as people_module
+from tacit.sources.columns import parse_objects
 from tacit.sources.open import open_source
+from tacit.sources.people import by_person
+from tacit.statistics.counts import Counts
 
 SCHEMA = tacit.Schema(x=["a", "b", "c"])
 
@@ -122,6 +129,163 @@ def test_refused_in_one_sentence(table, said):
 def test_a_missing_id_column_is_refused_before_anything_is_read():
     with pytest.raises(tacit.InputError, match="who"):
         tacit.privatize({"x": ["a"]}, plan_for(1), ledger=None)
+
+
+LINEAR = tacit.Schema(y=(-1, 1), x=(-1, 1))
+
+
+def linear_plan(max_rows):
+    unit = tacit.AddNoise(unit=tacit.Person("who", max_rows))
+    return tacit.Plan(LinearRegression("y ~ x"), LINEAR, tacit.PureDP(1.0), unit)
+
+
+def linear_data(people):
+    """``people``: a mapping from identifier to pairs of numbers."""
+    rows = [(who, *pair) for who, pairs in people.items() for pair in pairs]
+    return {name: [row[i] for row in rows] for i, name in enumerate(("who", "y", "x"))}
+
+
+def linear_sums(plan, people):
+    return exact_sums(open_source(linear_data(people), *needed(plan)), plan)
+
+
+numbers = st.sampled_from([-1.0, -0.75, -0.0, 0.0, 0.1, 1.0, float("nan"), float("inf")])
+pairs = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=5)
+
+
+@given(people=st.dictionaries(st.sampled_from("pqrst"), pairs, min_size=1), other=pairs, max_rows=st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_numbers_by_person(people, other, max_rows):
+    """Fresh entropy. Order does not matter, and one person moves a Gram matrix by no more than the claim."""
+    plan = linear_plan(max_rows)
+    n, before = linear_sums(plan, people)
+    assert n == len(people) * max_rows
+    assert linear_sums(plan, {who: people[who][::-1] for who in reversed(list(people))}) == (n, before)
+    m, after = linear_sums(plan, {**people, min(people): other})
+    assert m == n
+    difference = [a - b for a, b in zip(before, after, strict=True)]
+    assert sum(map(abs, difference)) <= plan.sensitivity().l1
+    assert sum(d * d for d in difference) <= plan.sensitivity().l2_squared
+
+
+def test_a_regression_by_person_goes_through():
+    plan = linear_plan(2)
+    release = tacit.privatize(linear_data({"p": [(0.5, 1.0)], "q": [(1.0, 0.0)] * 5}), plan, ledger=None)
+    assert release.n == 4
+    assert tacit.Release.from_json(release.to_json()) == release
+    assert plan.noise().sd[0] > 1.9 * linear_plan(1).noise().sd[0]
+
+
+def test_people_are_told_apart_by_the_whole_text(monkeypatch):
+    """The planted fault: a digest under which everybody collides. It may change which rows count, not who is who."""
+    monkeypatch.setattr(people_module, "_digest", lambda _text: 7)
+    everyone = {f"person {i}": ["b"] for i in range(1000)}
+    n, counts = sums(plan_for(1), everyone)
+    unit = plan_for(1).statistic().unit
+    assert n == 1000
+    assert [count // unit for count in counts] == [0, 1000, 0]
+
+
+def test_a_choice_does_not_depend_on_anybody_else():
+    """What counts of p is the same whoever comes before p, beside p or after p."""
+    plan = plan_for(2)
+    crowd = {f"person {i}": ["a"] * 2 for i in range(50)}
+    for cells in (list("abc"), list("bbcc"), list("ccba"), ["b"]):
+        alone = np.array(sums(plan, {"p": cells})[1])
+        for everyone in ({**crowd, "p": cells}, {"p": cells, **crowd}):
+            others = np.array(sums(plan, crowd)[1])
+            assert (np.array(sums(plan, everyone)[1]) - others == alone).all()
+
+
+def test_identifiers_that_no_encoding_can_write():
+    people = {**{chr(0xD800 + i): ["a"] for i in range(2)}, "?": ["c"], "": ["a"], " ": ["b"]}
+    assert sums(plan_for(1), people)[0] == 4  # the last two are missing, and one person together
+
+
+def test_identifiers_stay_texts():
+    cells = parse_objects([" p ", None, 1, 1.0, True, b"p"], Identifier())
+    assert cells.tolist() == ["p", "", "1", "1", "true", "p"]
+
+
+@pytest.mark.parametrize("max_rows", [1, 3, 1000])
+def test_counted_empty_rows_are_made_empty_rows(max_rows):
+    """The sum is the one of a table in which the empty rows stand, one by one."""
+    people = {"p": [(0.5, 1.0)], "q": [(1.0, 0.0)] * 5, "r": [(-1.0, 0.25), (0.1, 0.2)]}
+    plan = linear_plan(max_rows)
+    columns, schema = needed(plan)
+    statistic = plan.statistic()
+    batches = open_source(linear_data(people), columns, schema).batches(schema, columns, 2)
+    found = by_person(batches, schema, statistic.columns, person="who", max_rows=max_rows)
+    assert found.kept.rows + found.empty == found.rows == 3 * max_rows
+    made = {
+        name: np.concatenate([values, np.repeat(found.filler.columns[name], found.empty)])
+        for name, values in found.kept.columns.items()
+    }
+    assert linear_sums(plan, people) == (3 * max_rows, [int(v) for v in statistic.batch_sum(made)])
+
+
+def test_a_million_empty_rows_take_no_loop(monkeypatch):
+    """The number of calls is the same for one row a person and for many: it would tell how many rows people have."""
+    calls = []
+    monkeypatch.setattr(Counts, "batch_sum", lambda _self, columns: calls.append(len(columns["x"])) or [0, 0, 0])
+    assert sums(plan_for(10**6), {str(i): ["b"] for i in range(30)})[0] == 30 * 10**6
+    assert calls == [30, 1]
+
+
+def test_progress_sees_what_is_public():
+    for rows in (1, 2, 7):
+        seen = []
+        data = {"who": ["p"] * rows + ["q"], "x": ["b"] * (rows + 1)}
+        tacit.privatize(data, plan_for(2), ledger=None, progress=seen.append)
+        assert seen == [4]
+
+
+def test_a_fault_after_the_charge_says_nothing_about_rows(monkeypatch, tmp_path):
+    def fault(_self, columns):
+        raise RuntimeError(f"canary {columns['x']}")
+
+    monkeypatch.setattr(Counts, "batch_sum", fault)
+    ledger = tacit.Ledger.create(tmp_path / "ledger.db")
+    ledger.new_dataset("d", tacit.PureDP(3.0), "who")
+    with pytest.raises(tacit.InputError) as caught:
+        tacit.privatize({"who": ["p"], "x": ["canary"]}, plan_for(1), ledger=ledger, dataset="d")
+    assert str(caught.value) == "Expected the data to be readable to its end; the budget counts as spent."
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    assert [entry.kind for entry in ledger.entries("d")][-1] == "spend"
+    monkeypatch.setattr(Counts, "batch_sum", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        tacit.privatize({"who": ["p"], "x": ["b"]}, plan_for(1), ledger=None)
+
+
+def test_the_words_say_whose_privacy_it_is():
+    said = " ".join(explain(plan_for(3)))
+    for words in (
+        "the unit of privacy is a person",
+        "exactly 3 rows of each person count",
+        "filled up with rows of stand-ins, which moves the result",
+        "the rest is cut",
+        "the number of people",
+    ):
+        assert words in said
+    assert explain_plain(plan_for(3))["unit_of_privacy"] == {"unit": "person", "id": "who", "max_rows": 3}
+    row_plan = tacit.Plan(tacit.Categorical("x"), SCHEMA, tacit.PureDP(1.0))
+    assert "the unit of privacy is a row" in " ".join(explain(row_plan))
+    assert explain_plain(row_plan)["unit_of_privacy"] == {"unit": "row"}
+
+
+def test_the_page_says_whose_privacy_it_is():
+    for plan, said, unsaid in (
+        (plan_for(2), "replacing one person", "replacing one row"),
+        (tacit.Plan(tacit.Categorical("x"), SCHEMA, tacit.PureDP(1.0)), "replacing one row", "replacing one person"),
+    ):
+        release = tacit.simulate(plan, n=100, seed=1).release
+        for method in (None, "naive"):
+            page = tacit.report(tacit.infer(release, draws=50, chains=1, warmup=20, method=method))
+            assert said in page
+            assert unsaid not in page
+            assert ("privacy added is included" in page) is (method is None)
+            assert ("50 people" in page) is (plan.mechanism.unit is not None)
 
 
 def test_simulation_and_inference_go_through():

@@ -37,6 +37,8 @@ def sentence(error):
     assert "canary" not in message
     assert "7731" not in shown.replace("CANARY", "").replace("NUMBERS", "")
     assert "During handling" not in shown
+    assert error.__cause__ is None
+    assert error.__context__ is None  # `from None` only hides the cause, which may quote a cell, from the traceback
     return message
 
 
@@ -230,6 +232,49 @@ def test_long_paths_are_shown_by_their_end(tmp_path):
     for name in ("d.csv", "d.parquet", "d.arrow", "d.xlsx"):
         assert name in refusal(write(folder / name, b""))
         assert name in refusal(folder / f"absent-{name}")
+
+
+def test_what_has_no_row_is_known_before_anything_is_paid(tmp_path):
+    """Batches without rows are still batches; the planted fault is to count batches."""
+    none = pa.table({"age": pa.array([], pa.float64()), "smoker": pa.array([], pa.string())})
+    some = pa.table({"age": NUMBERS, "smoker": [CANARY] * 2})
+    for data, empty in ((none, True), (some, False)):
+        for source in containers(tmp_path, data):
+            if not isinstance(source, pa.RecordBatchReader):  # a stream tells only when it is read
+                assert open_source(source, ["age"], SCHEMA).has_no_rows(["age"]) is empty
+        memory = open_source(ds.dataset(data), ["age"], SCHEMA)
+        assert memory.has_no_rows(["age"]) is empty
+        path = tmp_path / "batches.arrow"
+        with pa.ipc.new_file(str(path), data.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+            for _ in range(3):
+                writer.write_batch(pa.RecordBatch.from_pydict({"age": [], "smoker": []}, schema=none.schema))
+            writer.write_table(data)
+        source = open_source(path, ["age"], SCHEMA)
+        assert source.has_no_rows(["age"]) is empty
+        assert sum(batch.rows for batch in source.batches(SCHEMA, ["age"], 10)) == data.num_rows
+        with pa.ipc.open_file(str(path)) as reader:
+            assert reader.num_record_batches >= 3
+
+
+def test_a_medium_that_breaks_is_not_empty(tmp_path):
+    path = tmp_path / "d.arrow"
+    feather.write_feather(pa.table({"age": NUMBERS}), str(path))
+    opened = open_source(path, ["age"], SCHEMA)
+    path.unlink()
+    assert opened.has_no_rows(["age"]) is False
+
+
+@pytest.mark.parametrize("ending", [b"", b"\r", b" "])
+def test_one_column_ends_with_a_newline(tmp_path, ending):
+    """Else an empty last cell would leave no trace, and n would depend on it."""
+    path = write(tmp_path / "d.csv", b"age\n1\n" + CANARY.encode() + ending)
+    assert "to end its last line with a newline, as it has only one column" in refusal(path, ["age"])
+    for last in (b"", b"7731", b'""'):
+        opened = open_source(write(path, b"age\n1\n" + last + ending + b"\n"), ["age"], SCHEMA)
+        assert sum(batch.rows for batch in opened.batches(SCHEMA, ["age"], 10)) == 2
+    assert open_source(write(path, b"age"), ["age"], SCHEMA).has_no_rows(["age"])
+    two = open_source(write(path, b"age,smoker\n1,no\n,"), ["age"], SCHEMA)
+    assert sum(batch.rows for batch in two.batches(SCHEMA, ["age"], 10)) == 2
 
 
 @pytest.mark.parametrize("batch_rows", [0, -1, 1.5, True, None])

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,6 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
-from tacit.interrupts import uninterrupted
 from tacit.release import Release
 from tacit.seal import has_seal, sealed
 
@@ -157,14 +154,7 @@ class Posterior:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a netCDF file, whole or not at all."""
         check_writable(path, name="posterior", overwrite=overwrite)
-        try:
-            with uninterrupted(), tempfile.TemporaryDirectory() as folder:
-                whole = os.path.join(folder, "posterior.nc")
-                self.tree.to_netcdf(whole, engine="h5netcdf")
-                content = Path(whole).read_bytes()
-        except OSError as error:
-            reason = error.strerror or "the temporary folder is full or cannot be written to"
-            raise expected("posterior", str(path), f"to be writable: {reason}") from None
+        content = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
         return write_atomically(path, sealed(content), name="posterior", overwrite=overwrite)
 
     @classmethod

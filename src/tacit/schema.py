@@ -107,8 +107,6 @@ class Identifier:
     count as one person together.
     """
 
-    missing_code: int = 0
-
 
 Column = Number | Category | Identifier
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import tacit
+from laws.cases import PLANS
 from tacit.boundary import exact_sums, needed
 from tacit.sources.open import open_source
-from laws.cases import PLANS
 
 
 @pytest.mark.parametrize("name", PLANS)

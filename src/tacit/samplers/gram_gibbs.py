@@ -1,11 +1,10 @@
 """Linear regression from a noisy Gram matrix by the Gibbs samplers of bernstein2019 (Algorithm 1), corrected.
 
-State: theta, sigma^2, the law of the covariates, and for Laplace noise the variances omega_i^2 of its normal mixture.
 With t(x, y) and its moments as in `gram_moments_clt`, one sweep draws
 
-    s | parameters, omega, z   from N(s; n E[t], n Cov(t)) N(z; s, diag(omega^2)), the central limit law of the sums
     theta, sigma^2, mu_x, Sigma_x | s   from their conjugate laws
-    omega_i^2 | z - s          for Laplace noise of scale b: 1 / omega_i^2 is inverse Gaussian, see `mixture_variances`
+    omega_i^2 | z - s          for Laplace noise, the variances of its normal mixture, see `mixture_variances`
+    s | parameters, omega, z   from N(s; n E[t], n Cov(t)) N(z; s, diag(omega^2)), the central limit law of the sums
 
 where s stands for the distinct entries of the Gram matrix of (1, x, y) without n, which does not vary, and z for the
 released ones. For Gaussian noise omega^2 is its variance and stays.
@@ -28,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -52,12 +51,6 @@ _TRIES = 8
 SWEEPS = 5  # for each draw
 
 
-class _State(NamedTuple):
-    parameters: Arrays
-    centred: Centred
-    omega2: Any
-
-
 def update_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, laplace: bool) -> Chain:
     """Gibbs-SS-Update: covariates normal, with mu_x and Sigma_x drawn from their conjugate law in every sweep."""
     count = tries(layout.n, layout.size)
@@ -69,7 +62,13 @@ def update_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, lapla
 
 
 def prior_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, laplace: bool) -> Chain:
-    """Gibbs-SS-Prior: the moments of the covariates' prior, never updated; mu_x and Sigma_x follow from s."""
+    """Gibbs-SS-Prior: the moments of the covariates' prior, never updated; mu_x and Sigma_x follow from s.
+
+    A normal law with the right mean and covariance stands in for a mixture of inverse Wishart laws. It is close for
+    large nu0 and kappa0 (calibrated at n = 1000 for nu0 = 30 and kappa0 = 20). For a weak prior of covariates (nu0 = 8,
+    kappa0 = 1, two covariates, n = 1000, epsilon = 1) 95% intervals cover theta in 98-100% of trials. The paper's form,
+    which takes records for independent, covers the intercept in 75%, and mu_x in about 10%.
+    """
     law = prior_law(prior.m0, float(prior.kappa0), float(prior.nu0), prior.psi0, layout.n)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
@@ -91,7 +90,8 @@ def noisy_draws(
     """Gibbs-SS-Noisy: the moments of the covariates as released, their noise ignored; for one dataset.
 
     ``fourth`` is the noisy mean of (1, q)(1, q)' over the records, q the products of the covariates as in
-    `gram_moments_clt`; ``released`` are the entries of the Gram matrix in the order of ``layout``.
+    `gram_moments_clt`; ``released`` are the entries of the Gram matrix in the order of ``layout``. Where both come from
+    one joint release, its first and second moments are used twice, as the centre of s and as what was released of it.
     """
     law = released_law(fourth)
     return _draws(key, released, lambda _: law, layout, prior, settings, laplace=laplace, count=_TRIES)
@@ -109,8 +109,8 @@ def mixture_variances(normals: Any, uniforms: Any, residual: Any, scale: Any) ->
     w / (w + m), else m^2 / w.
     """
     m = scale * jnp.abs(residual)
-    chi = (scale * normals) ** 2
-    w = jnp.maximum(m + chi / 2 + jnp.sqrt(chi * (m + chi / 4)), jnp.finfo(jnp.float64).tiny)
+    step = scale * jnp.abs(normals)
+    w = jnp.maximum(m + step**2 / 2 + step * jnp.sqrt(m + step**2 / 4), jnp.finfo(jnp.float64).tiny)
     return jnp.where(uniforms * (w + m) <= w, w, m * (m / w))
 
 
@@ -170,32 +170,27 @@ def _draws(
         factor = jnp.where(found, factors[first], current.factor)
         return Centred(jnp.where(found, sums[first], current.sums), factor), ~found
 
-    def sweep(state: _State, key: Any) -> tuple[_State, Any]:
-        for_s, for_noise, for_parameters, for_normal, for_uniform = jax.random.split(key, 5)
-        theta, variance = state.parameters["theta"], state.parameters["sigma"] ** 2
-        law = law_of(state.parameters)
-        mean, covariance = mean_and_covariance(theta, variance, law)
-        spread = math.sqrt(n) * deviations(theta, variance, law, jax.random.normal(for_s, (entries, count)))
-        noise = jnp.sqrt(state.omega2)[:, None] * jax.random.normal(for_noise, (entries, count))
-        candidates = condition(z, state.omega2, n * mean, n * covariance, spread, noise)
-        centred, stayed = gram(candidates, state.centred)
-        omega2 = state.omega2
+    def sweep(centred: Centred, key: Any) -> tuple[Centred, Any]:
+        for_parameters, for_uniforms, for_normals = jax.random.split(key, 3)
+        normals = jax.random.normal(for_normals, (2 * count + 1, entries))
+        parameters = draw_parameters(for_parameters, centred, n, prior)
+        omega2 = jnp.asarray(scales**2)
         if laplace:
             s = jnp.zeros(entries).at[canonical].set(jnp.concatenate([centred.sums, centred.block(n)[upper]]))
-            normals, uniforms = jax.random.normal(for_normal, (entries,)), jax.random.uniform(for_uniform, (entries,))
-            omega2 = mixture_variances(normals, uniforms, z - s, scales)
-        return _State(draw_parameters(for_parameters, centred, n, prior), centred, omega2), stayed
+            omega2 = mixture_variances(normals[-1], jax.random.uniform(for_uniforms, (entries,)), z - s, scales)
+        theta, variance, law = parameters["theta"], parameters["sigma"] ** 2, law_of(parameters)
+        mean, covariance = mean_and_covariance(theta, variance, law)
+        spread = math.sqrt(n) * deviations(theta, variance, law, normals[:count].T)
+        noise = jnp.sqrt(omega2)[:, None] * normals[count:-1].T
+        centred, stayed = gram(condition(z, omega2, n * mean, n * covariance, spread, noise), centred)
+        return centred, (parameters, stayed)
 
-    def step(state: _State, key: Any) -> tuple[_State, Any]:
-        state, stayed = jax.lax.scan(sweep, state, jax.random.split(key, SWEEPS))
-        return state, (state.parameters, jnp.mean(stayed))
+    def step(centred: Centred, key: Any) -> tuple[Centred, Any]:
+        centred, (parameters, stayed) = jax.lax.scan(sweep, centred, jax.random.split(key, SWEEPS))
+        return centred, ({name: x[-1] for name, x in parameters.items()}, jnp.mean(stayed))
 
-    for_start, for_sweeps = jax.random.split(key)
-    centred = _start(released, layout, prior)
-    parameters = draw_parameters(for_start, centred, n, prior)
-    state = _State(parameters, centred, jnp.asarray(2 * scales**2 if laplace else scales**2))
-    keys = jax.random.split(for_sweeps, settings.warmup + settings.draws)
-    _, (parameters, stayed) = jax.lax.scan(step, state, keys)
+    keys = jax.random.split(key, settings.warmup + settings.draws)
+    _, (parameters, stayed) = jax.lax.scan(step, _start(released, layout, prior), keys)
     return {name: x[settings.warmup :] for name, x in parameters.items()}, {"stayed": stayed[settings.warmup :]}
 
 

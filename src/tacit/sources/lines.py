@@ -5,8 +5,8 @@ RFC 4180 work: a cell that begins with ``"`` runs to the next ``"`` that is not 
 text. But a quoted cell can not span lines: a quote that is still open at the end of its line ends there. So the number
 of rows is the number of lines, and no cell, however it is quoted, can change what another row holds or if it counts.
 
-The last line may lack its newline and is a row all the same; nothing at all behind the last newline is no line. So a row
-that may be an empty line, as in a file with one column, must end with a newline (`csv_file` sees to that).
+The last line may lack its newline and is a row all the same; nothing at all behind the last newline is no line. So a
+row that may be an empty line, as in a file with one column, must end with a newline (`csv_file` sees to that).
 
 Lines are never refused. Cells that a short line lacks are empty, what a long line has too many is ignored, a blank line
 is a row of empty cells, and a quote inside an unquoted cell or text after a closing quote are taken as they stand.
