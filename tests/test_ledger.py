@@ -24,9 +24,9 @@ import tacit
 from tacit.errors import InputError, RefusedError
 from tacit.ledger import Ledger, Receipt, digest, store, words
 from tacit.ledger import ledger as ledger_module
+from tacit.plan import AddNoise, Person, Plan
 from tacit.privacy import gaussian
 from tacit.privacy.composition import split
-from tacit.plan import AddNoise, Person, Plan
 from tacit.privacy.events import BoundedRangeEvent, GaussianEvent, LaplaceEvent, PureEvent, RenyiEvent
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, RenyiDP
@@ -521,8 +521,9 @@ def test_words(ledger):
     ]
     assert said[10].startswith("  Left: epsilon = 0.8")
     assert re.fullmatch(
-        r"  The largest next release, one of: pure epsilon = 0\.\d+, or Gaussian noise of rho = 0\.0\d+, or mu =
-        0\.\d+, " r"or epsilon = 0\.8\d+ at delta = 1e-06\.", said[11],
+        r"  The largest next release, one of: pure epsilon = 0\.\d+, or Gaussian noise of rho = 0\.0\d+, "
+        r"or mu = 0\.\d+, or epsilon = 0\.8\d+ at delta = 1e-06\.",
+        said[11],
     )
     assert said[13:17] == [
         "c: the total is order = 8, epsilon = 1, for each person, by the column 'id'.",
@@ -533,7 +534,7 @@ def test_words(ledger):
     assert said[-1] == f"The hash of the last entry is {ledger.head}."
     said = words(ledger, 1e-6)
     assert said[4].endswith("or mu = 0.882318, or epsilon = 0.999997 at delta = 1e-06.")
-    assert said[16].endswith("or mu = 0.5, or epsilon = 2.29806 at delta = 1e-06.")
+    assert said[16].endswith("or mu = 0.5, or epsilon = 2.25408 at delta = 1e-06.")
     plain = json.loads(json.dumps(ledger.to_plain(), allow_nan=False))
     assert plain["head"] == ledger.head
     assert [d["dataset"] for d in plain["datasets"]] == ["a", "b", "c"]
