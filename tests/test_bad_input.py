@@ -636,7 +636,8 @@ TEXTS = {
 @pytest.mark.parametrize("case", TEXTS)
 def test_a_release_whose_text_is_bad(folder, capsys, case):
     text = (folder / "release.json").read_text()
-    assert (edited := TEXTS[case](text)) != text
+    edited = TEXTS[case](text)
+    assert edited != text
     (folder / "release.json").write_text(edited)
     with unharmed(folder):
         check_refusal(run(capsys, *INFER), 2, "")

@@ -258,8 +258,11 @@ def _problem(plan, n, **changes):
 
 @pytest.mark.parametrize(
     ("method", "budget"),
-    [("gibbs-update", tacit.PureDP(1e4)), ("gibbs-prior", tacit.ZCDP(1e6)), ("noisy", tacit.GDP(1e4))],
-    ids=lambda value: value if isinstance(value, str) else "",
+    [
+        pytest.param("gibbs-update", tacit.PureDP(1e4), id="update"),
+        pytest.param("gibbs-prior", tacit.ZCDP(1e6), id="prior", marks=pytest.mark.slow),
+        pytest.param("noisy", tacit.GDP(1e4), id="noisy"),
+    ],
 )
 def test_with_little_noise_they_give_the_conjugate_posterior(method, budget):
     """Seed 35, n = 500: means within 5 standard errors and spreads within 5 of theirs, of the closed form.

@@ -19,8 +19,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import tacit
+from tacit.cli.ledger import app
 from tacit.errors import InputError, RefusedError
 from tacit.ledger import Ledger, Receipt, digest, store, words
 from tacit.ledger import ledger as ledger_module
@@ -286,6 +288,25 @@ def test_a_release_that_was_not_noted_is_told_apart(ledger):
     assert ledger.verify(releases={"f": unnoted}) == [f"release 'f': {problem}"]
     other = replace(unnoted, id="other")
     assert ledger.verify(releases={"f": unnoted, "o": other})[1].startswith("releases 'f' and 'o' differ")
+
+
+def test_the_command_line_compares_releases_and_names_units(released, tmp_path):
+    ledger, first, second = released
+    ledger.new_dataset("b", ZCDP(0.3), person="id")
+    honest, edited = tmp_path / "honest.json", tmp_path / "edited.json"
+    first.save(honest)
+    replace(second, n=second.n + 1).save(edited)
+    run = CliRunner().invoke(app, ["verify", str(ledger.path), "--release", str(honest)])
+    assert run.exit_code == 0
+    assert "b: the total and all that was spent are for each person, by the column 'id'." in run.stdout
+    run = CliRunner().invoke(app, ["verify", str(ledger.path), "--release", str(honest), "--release", str(edited)])
+    assert run.exit_code == 1
+    assert run.stdout == f"Problem: release {str(edited)!r}: its content is not what entry 6 noted.\n"
+    assert "at delta" not in CliRunner().invoke(app, ["show", str(ledger.path)]).stdout
+    assert "at delta = 1e-06" in CliRunner().invoke(app, ["show", str(ledger.path), "--delta", "1e-6"]).stdout
+    new = ["new", str(ledger.path), "--dataset", "c", "--rho", "1", "--person", "id"]
+    assert CliRunner().invoke(app, new).stdout.startswith("'c' has a total of rho = 1, for each person, by the column")
+    assert ledger.units() == {"a": "row", "b": "person:id", "c": "person:id"}
 
 
 # What fits next.

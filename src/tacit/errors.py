@@ -31,11 +31,16 @@ def expected(name: str, value: object, condition: str) -> InputError:
 
     It is one line of a bounded length that any terminal can show, whatever ``value`` is.
     """
+    return InputError(_one_line(f"Expected {name}={shown(value)} {_cut(condition, 400)}."))
+
+
+def shown(value: object) -> str:
+    """How a declared value stands in a sentence: on one line, and cut where it is long."""
     try:
-        shown = repr(value)
+        text = repr(value)
     except Exception:  # an integer of thousands of digits, a list nested too deeply
-        shown = f"<{type(value).__name__}>"
-    return InputError(_one_line(f"Expected {name}={_cut(shown, 80)} {_cut(condition, 400)}."))
+        text = f"<{type(value).__name__}>"
+    return _cut(_one_line(text), 80)
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:

@@ -151,7 +151,7 @@ class Plan:
         try:
             tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise InputError(f"Expected the plan to be TOML: {error}.") from None
+            raise InputError(f"Expected the plan to be TOML: {str(error)[:300]}.") from None
         except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
             raise InputError("Expected the plan to be TOML without endless numbers or nesting.") from None
         return cls.from_plain(tables)

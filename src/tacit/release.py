@@ -8,6 +8,7 @@ whose numbers contradict its plan is refused.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,14 +171,15 @@ def _check_receipt(receipt: object) -> None:
     """Refuse what no ledger has given as its receipt; whether it is true, `tacit ledger verify` says."""
     if not isinstance(receipt, Mapping) or set(receipt) != {"ledger", "entry", "head"}:
         raise expected("ledger", receipt, "to be null, or a receipt with a ledger, an entry and a head")
-    for name in ("ledger", "head"):
-        check_name(f"ledger {name}", receipt[name])
+    for name, digits in (("ledger", 32), ("head", 64)):
+        if not isinstance(receipt[name], str) or not re.fullmatch(rf"[0-9a-f]{{{digits}}}", receipt[name]):
+            raise expected(f"ledger {name}", receipt[name], f"to be {digits} hexadecimal digits")
     if not _is_int(receipt["entry"]) or not 1 <= receipt["entry"] < 2**63:
         raise expected("ledger entry", receipt["entry"], "to be a whole number, at least 1")
 
 
 def _noise_from_plain(plain: object) -> Noise:
-    if not isinstance(plain, dict) or set(plain) != {"law", "scales"} or plain["law"] not in NOISES:
+    if not isinstance(plain, dict) or set(plain) != {"law", "scales"} or plain["law"] not in list(NOISES):
         raise InputError(f"Expected the release's noise to say its law, one of {', '.join(NOISES)}, and its scales.")
     scales = plain["scales"]
     if not isinstance(scales, list) or not all(_is_int(scale) for scale in scales):

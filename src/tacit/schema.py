@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import InputError, did_you_mean, expected, shown
 
 Level = str | int | float | bool
 
@@ -133,7 +133,7 @@ def column_from_plain(name: str, value: object) -> Column:
     try:
         return _column_from_plain(value)
     except InputError as error:
-        raise InputError(f"In the schema, column {name!r}: {error}") from None
+        raise InputError(f"In the schema, column {shown(name)}: {error}") from None
 
 
 def _column_from_plain(value: object) -> Column:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import InputError, did_you_mean, expected, shown
 from tacit.mechanisms.noise import Noise
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
@@ -143,7 +143,7 @@ class Model(ABC):
             if name not in names:
                 raise InputError(
                     f"Expected the keys of [model] for family {cls.family!r} to be {', '.join(names)}; "
-                    f"found {name!r}{did_you_mean(name, names)}."
+                    f"found {shown(name)}{did_you_mean(name, names)}."
                 )
         try:
             return cls(**table)

@@ -14,7 +14,8 @@ which costs O(K) for K entries; between sweeps the parameters move given the rec
 Why that leaves the target unchanged: the proposal does not look at the state of its record, so in the ratio of
 Metropolis and Hastings p(r_i' | parameters) and p(r_i | parameters) cancel, and only the noise is left. Nothing is
 approximated: neither the law of the noise nor that of T. Under pure epsilon-DP a swap of two records inside the bounds
-is taken with probability at least exp(-epsilon) (the same paper, section 3), because that is what privacy says.
+is taken with probability at least exp(-epsilon) (the same paper), because that is what privacy says; here records
+are not clamped, and one far outside is taken less often.
 
 The price is mixing. Records hold far more information on the parameters than the release does, so one sweep moves T by
 about sqrt(n) times the spread of t, and crossing noise of width b takes (b / that)^2 sweeps.
