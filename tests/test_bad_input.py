@@ -32,6 +32,7 @@ import tacit
 from tacit.cli import main
 
 TOOL = str(Path(sys.executable).parent / "tacit")
+ERRORS = (Path(__file__).parents[1] / "docs" / "errors.md").read_text("utf-8")
 CANARY = "canary-7731"
 PLAN = """
 [model]
@@ -122,6 +123,8 @@ def check_refusal(done, code, said):
     else:
         assert re.fullmatch(r"Error: (In the schema, column [^\n]*: )?Expected [^\n]*\.\n", done.err), done.err
         assert len(done.err) < 1200
+        if named := re.search(r"Expected ([a-z_ ]+)=", done.err):
+            assert f"`{named[1]}`" in ERRORS, "the page of errors explains every name"
     for word in (said,) if isinstance(said, str) else said:
         assert word.lower() in done.err.lower(), done.err
     assert done.out == ""

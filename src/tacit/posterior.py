@@ -129,6 +129,8 @@ class Posterior:
         """What a reader should know before trusting the numbers; empty when all is well."""
         found: list[str] = []
         rows = self.summary()
+        if not all(math.isfinite(row.mean) for row in rows):
+            found.append("Some draws are not finite numbers: do not use this posterior.")
         worst = max((r.r_hat for r in rows if r.r_hat == r.r_hat), default=1.0)
         if worst > 1.01:
             found.append(f"The chains disagree (largest R-hat {worst:.3f}, above 1.01): draw more.")

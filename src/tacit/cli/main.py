@@ -7,6 +7,7 @@ output, progress and errors to standard error.
 from __future__ import annotations
 
 import io
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -135,7 +136,9 @@ def infer(
         posterior.save(output, overwrite=overwrite)
     rows = posterior.summary()
     if as_json:
-        summary = [{k: None if v != v else v for k, v in vars(row).items()} for row in rows]
+        summary = [
+            {k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows
+        ]
         print_json({"posterior": str(output), "warnings": list(posterior.warnings()), "summary": summary})
         return
     _print_summary(rows)
