@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import tacit
 from tacit.infer import posterior_arrays, problem_for
-from tacit.models.linear import _noisy_gram
+from tacit.models.gram_layout import noisy_grams
 from tacit.samplers.backend import float64, run
 from tacit.samplers.chain import Settings
 
@@ -109,7 +109,7 @@ def test_records_add_up_to_the_gram_matrix_they_start_from():
     from tacit.samplers.gram_records import centred_gram, gram_records, near_release
 
     plan, problem = _problem(40, tacit.PureDP(1e5), "y ~ a + b")
-    layout, prior = _noisy_gram(problem), problem.prior.numbers(plan.model.design(SCHEMA))
+    layout, prior = noisy_grams(problem)[0], problem.prior.numbers(plan.model.design(SCHEMA))
     released = np.array(tacit.simulate(plan, n=40, seed=3).release.values) / plan.statistic().unit
     family = gram_records(layout, prior)
 
@@ -135,7 +135,7 @@ def _augmented(plan, problem, datasets, settings):
     from tacit.samplers.gram_records import gram_records
     from tacit.samplers.record_augmentation import augmented_chain
 
-    layout, prior = _noisy_gram(problem), problem.prior.numbers(plan.model.design(SCHEMA))
+    layout, prior = noisy_grams(problem)[0], problem.prior.numbers(plan.model.design(SCHEMA))
 
     def chain(key, row):
         scales = layout.scales * row[-1]

@@ -19,6 +19,7 @@ from tacit.plan import Person as Person
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.posterior import Prediction as Prediction
+from tacit.prior_predictive import prior_predictive as prior_predictive
 from tacit.privacy.composition import Composition as Composition
 from tacit.privacy.composition import compose as compose
 from tacit.privacy.composition import split as split
@@ -69,6 +70,7 @@ __all__ = [
     "calibrate",
     "compose",
     "infer",
+    "prior_predictive",
     "privatize",
     "report",
     "simulate",

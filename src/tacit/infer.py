@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import did_you_mean, expected
-from tacit.models.model import Model, Prior, Problem
-from tacit.posterior import Posterior, build_tree
+from tacit.errors import InputError, did_you_mean, expected
+from tacit.mechanisms.noise import Noise
+from tacit.models.model import Model, Prior, Problem, Site
+from tacit.posterior import Posterior, build_tree, posterior_axes
 from tacit.release import Release, as_release
 from tacit.samplers.chain import Chain, Settings
 from tacit.schema import Schema
@@ -18,9 +19,13 @@ from tacit.schema import Schema
 _MOST_DRAWS = 10**7
 
 
+AnyRelease = Release | str | Path
+
+
 def infer(
-    release: Release | str | Path,
+    release: AnyRelease | Sequence[AnyRelease],
     *,
+    same_rows: bool = False,
     method: str | None = None,
     prior: Prior | Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -30,23 +35,34 @@ def infer(
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
-    ``method`` picks another sampler of the family, ``prior`` changes some of the prior's numbers (or gives a whole
-    prior), ``seed`` makes the draws repeatable: this side of the boundary nothing is secret.
+    Several releases of one model are pooled: each dataset is a site of its own, and nobody may be in two of them.
+    Releases about the same dataset share its exact sums, which ``same_rows=True`` confirms. ``method`` picks another
+    sampler of the family, ``prior`` changes some of the prior's numbers (or gives a whole prior), ``seed`` makes the
+    draws repeatable: this side of the boundary nothing is secret.
     """
-    release = as_release(release)
+    releases = sites_in_order(_as_releases(release), same_rows=same_rows)
     settings = check_settings(warmup=warmup, draws=draws, chains=chains, seed=seed)
-    problem = problem_for(release.plan.model, release.plan.schema, prior, release.n, release.noise)
+    everything = [one for site in releases for one in site]
+    plan = everything[0].plan
+    sites = tuple(Site(site[0].n, tuple(one.noise for one in site)) for site in releases)
+    problem = Problem(plan.model, plan.schema, prior_for(plan.model, plan.schema, prior), sites)
     name = method_name(problem.model, problem.schema, method)
-    arrays, diagnostics = posterior_arrays(problem, name, settings, [release.values], chains=chains, seed=seed)
-    dims = problem.model.dims(problem.schema)
+    _check_pools(problem, name)
+    values = [value for one in everything for value in one.values]
+    arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
+    dims, coords = posterior_axes(everything)
     tree = build_tree(
         {name: arrays[name][0] for name in dims if name in arrays},
         {name: array[0] for name, array in diagnostics.items()},
         dims,
-        problem.model.coords(problem.schema),
-        {e: v / release.unit for e, v in zip(release.entries, release.values, strict=True)},
+        coords,
         {
-            "release": release.to_json(),
+            "released": [[v / one.unit for v in one.values] for one in everything],
+            "release": [one.id for one in everything],
+            "entry": list(everything[0].entries),
+        },
+        {
+            "release": json.dumps([one.to_plain() for one in everything], ensure_ascii=True, allow_nan=False),
             "prior": json.dumps(problem.prior.to_plain()),
             "method": name,
             "seed": str(seed),
@@ -56,16 +72,66 @@ def infer(
     return Posterior(tree)
 
 
-def problem_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None, n: int, noise: Any) -> Problem:
-    """Put together what a method needs, the prior checked."""
+def _as_releases(release: Any) -> list[Release]:
+    if isinstance(release, Release | str | Path):
+        return [as_release(release)]
+    if not isinstance(release, Sequence) or not release:
+        raise InputError("Expected release to be a Release, the path of one, or a list of these.")
+    return [as_release(one) for one in release]
+
+
+def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list[Release]]:
+    """The releases of each dataset together; refuse what cannot be pooled."""
+    if not isinstance(same_rows, bool):
+        raise expected("same_rows", same_rows, "to be True or False")
+    first, sites = releases[0], {}
+    for one in releases:
+        if (one.plan.model, one.plan.schema) != (first.plan.model, first.plan.schema):
+            raise expected("release", one.id, f"to have the model and the schema of {first.id!r} to be pooled with it")
+        sites.setdefault(one.dataset, []).append(one)
+    if len({one.id for one in releases}) < len(releases):
+        raise InputError("Expected every release to be given once.")
+    for dataset, site in sites.items():
+        if len(site) > 1 and not same_rows:
+            raise expected(
+                "dataset",
+                dataset,
+                "to belong to one release, unless same_rows=True says that they are about the same rows",
+            )
+        for one in site[1:]:
+            if (one.n, one.plan.mechanism.unit) != (site[0].n, site[0].plan.mechanism.unit):
+                raise expected("release", one.id, f"to have the n and the unit of privacy of {site[0].id!r}")
+    if same_rows and len(sites) == len(releases):
+        raise InputError("Expected same_rows to be left out: no two of the releases are about the same dataset.")
+    return list(sites.values())
+
+
+def _check_pools(problem: Problem, name: str) -> None:
+    methods = problem.model.methods
+    for field, needed, what in (
+        ("sites", len(problem.sites) > 1, "several datasets"),
+        ("releases", any(len(site.noises) > 1 for site in problem.sites), "several releases of the same rows"),
+    ):
+        able = [other for other, method in methods.items() if getattr(method, field)]
+        if needed and name not in able:
+            raise expected("method", name, f"to be one that pools {what}: {', '.join(able) or 'this family has none'}")
+
+
+def problem_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None, n: int, noise: Noise) -> Problem:
+    """Put together what a method needs for one release, the prior checked."""
+    return Problem(model, schema, prior_for(model, schema, prior), (Site(n, (noise,)),))
+
+
+def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None) -> Prior:
+    """The family's default prior, that prior with some numbers changed, or another one of its kind."""
     default = model.default_prior(schema)
     if prior is None:
-        prior = default
-    elif isinstance(prior, Mapping):
-        prior = default.replaced(prior)
-    elif type(prior) is not type(default):
+        return default
+    if isinstance(prior, Mapping):
+        return default.replaced(prior)
+    if type(prior) is not type(default):
         raise expected("prior", prior, f"to be a {type(default).__name__} or a mapping of its numbers")
-    return Problem(model, schema, prior, n, noise)
+    return prior
 
 
 def method_name(model: Model, schema: Schema, method: str | None) -> str:

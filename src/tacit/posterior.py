@@ -1,24 +1,30 @@
 """The posterior: draws in ArviZ's layout, with the release they came from.
 
 An xarray DataTree with the groups that ArviZ knows: ``posterior`` (draws), ``sample_stats`` (the sampler's diagnostics)
-and ``observed_data`` (the released numbers). Its attributes hold the release, the prior and the method, so that a saved
-posterior explains itself.
+and ``observed_data`` (the released numbers). Its attributes hold the releases, the prior and the method, so that a
+saved posterior explains itself.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
+from tacit.models.prior_draws import clamped_share, prior_draws
+from tacit.models.regression import Regression
+from tacit.plan import Plan
 from tacit.release import Release
 from tacit.seal import has_seal, sealed
 
+_HARDLY_MOVED = 0.9  # of the prior's standard deviation is left in every number
+_MUCH_CLAMPED = 0.01
 _GROUPS = ("posterior", "sample_stats", "observed_data")
 
 
@@ -34,6 +40,17 @@ class Row:
     ess_bulk: float
     ess_tail: float
     r_hat: float
+
+
+@dataclass(frozen=True)
+class PriorRow:
+    """One line of a prior: a coefficient's mean and standard deviation in mapped units, then in those of the data."""
+
+    name: str
+    mapped_mean: float
+    mapped_sd: float
+    mean: float
+    sd: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +85,31 @@ class Posterior:
 
     tree: Any
 
+    @cached_property
+    def releases(self) -> tuple[Release, ...]:
+        """The releases that this posterior is about."""
+        return tuple(Release.from_plain(plain) for plain in json.loads(self.tree.attrs["release"]))
+
     @property
     def release(self) -> Release:
-        """The release that this posterior is about."""
-        return Release.from_json(self.tree.attrs["release"])
+        """The release that this posterior is about, where it is one."""
+        first, *others = self.releases
+        if others:
+            raise expected("release", len(self.releases), "releases to be asked for as posterior.releases")
+        return first
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the first release; all of them have its model and its schema."""
+        return self.releases[0].plan
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What this posterior takes for granted beside its model."""
+        found = [text for release in self.releases for text in release.guarantee.assumes]
+        if len({release.dataset for release in self.releases}) > 1:
+            found.append("the datasets are about disjoint people")
+        return tuple(dict.fromkeys(found))
 
     @property
     def method(self) -> str:
@@ -106,9 +144,24 @@ class Posterior:
 
     def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
         """A regression's coefficients in the units of the data, summarised."""
-        release = self.release
-        found = release.plan.model.coefficients(self._arrays(), release.plan.schema)
+        found = self._regression().coefficients(self._arrays(), self.plan.schema)
         return tuple(_row(name, values, probability) for name, values in found.items())
+
+    def prior_coefficients(self) -> tuple[PriorRow, ...]:
+        """The prior of a regression's coefficients, in mapped units and in the units of the data, by simulation."""
+        model = self._regression()
+        draws = self.prior_draws(4000)
+        mapped = dict(zip(model.coords(self.plan.schema)["coefficient"], draws["theta"].T, strict=True))
+        mapped |= {name: values for name, values in draws.items() if values.ndim == 1}
+        original = model.coefficients(draws, self.plan.schema)
+        return tuple(PriorRow(name, *_moments(mapped[name]), *_moments(values)) for name, values in original.items())
+
+    def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
+        """Independent draws of the parameters from the prior."""
+        plan = self.plan
+        numbers = {name: tuple(v) if isinstance(v, list) else v for name, v in self.prior.items()}
+        prior = plan.model.default_prior(plan.schema).replaced(numbers)
+        return prior_draws(plan.model, plan.schema, prior, draws=draws, seed=seed)
 
     def predict(self, new: Any, *, seed: int = 0) -> Prediction:
         """What a regression expects at new, public design points: a mapping of columns or a data frame.
@@ -117,10 +170,15 @@ class Posterior:
         """
         import numpy as np
 
-        release = self.release
         flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self._arrays().items()}
         rng = np.random.default_rng(seed)
-        return Prediction(release.plan.model.predict(flat, release.plan.schema, new, rng))
+        return Prediction(self._regression().predict(flat, self.plan.schema, new, rng))
+
+    def _regression(self) -> Regression:
+        model = self.plan.model
+        if not isinstance(model, Regression):
+            raise expected("family", model.family, "to be a regression: only those have coefficients and predict")
+        return model
 
     def _arrays(self) -> dict[str, Any]:
         return {str(name): array.values for name, array in self.tree["posterior"].data_vars.items()}
@@ -129,7 +187,8 @@ class Posterior:
         """What a reader should know before trusting the numbers; empty when all is well."""
         found: list[str] = []
         rows = self.summary()
-        if not all(math.isfinite(row.mean) for row in rows):
+        finite = all(math.isfinite(row.mean) for row in rows)
+        if not finite:
             found.append("Some draws are not finite numbers: do not use this posterior.")
         worst = max((r.r_hat for r in rows if r.r_hat == r.r_hat), default=1.0)
         if worst > 1.01:
@@ -137,11 +196,56 @@ class Posterior:
         least = min((min(r.ess_bulk, r.ess_tail) for r in rows if r.ess_bulk == r.ess_bulk), default=400.0)
         if least < 400:
             found.append(f"Few effective draws (least {least:.0f}, below 400): draw more.")
+        if (divergent := self._divergent_share()) > 0.001:
+            found.append(f"{100 * divergent:.1f}% of the draws diverged: the sampler may have missed something.")
         if self.method == "naive":
             found.append("The naive method ignores the noise that privacy added: its intervals are too narrow.")
-        if self.release.simulated:
+        if finite:
+            found += self._about_the_data()
+        if any(release.simulated for release in self.releases):
             found.append("The release was simulated: it is about made-up rows.")
         return tuple(found)
+
+    def _divergent_share(self) -> float:
+        stats = self.tree["sample_stats"] if "sample_stats" in self.tree.children else {}
+        return float(stats["diverging"].values.mean()) if "diverging" in stats else 0.0
+
+    def _about_the_data(self) -> list[str]:
+        """Whether the release says something, and whether the bounds are wide enough, in the model's eyes."""
+        import numpy as np
+
+        found: list[str] = []
+        shared = [name for name in self._arrays() if name not in self.plan.model.site_parameters]
+        before, after = self.prior_draws(1000), {name: self.draws(name) for name in shared}
+        spreads = [np.std(after[name], axis=0) / np.std(before[name], axis=0) for name in after if name in before]
+        if spreads and min(float(np.min(s)) for s in spreads) > _HARDLY_MOVED:
+            found.append(
+                "The release hardly says anything: no interval is clearly narrower than the prior's. There are too few "
+                "rows for so small a budget."
+            )
+        for column, share in self._clamped().items():
+            if share > _MUCH_CLAMPED:
+                found.append(
+                    f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "
+                    "and were clamped. Results are about the clamped values; wider bounds would cost more noise."
+                )
+        return found
+
+    def _clamped(self) -> dict[str, float]:
+        """The largest share of each number that any site has outside its bounds, by the posterior mean of the law."""
+        model, schema = self.plan.model, self.plan.schema
+        arrays = {name: self.draws(name) for name in self._arrays()}
+        every = slice(None, None, max(1, len(next(iter(arrays.values()))) // 50))
+        several = "site" in self.tree["posterior"].dims
+        most: dict[str, float] = {}
+        for site in range(self.tree["posterior"].sizes["site"] if several else 1):
+            own = {
+                name: (values[every, site] if several and name in model.site_parameters else values[every])
+                for name, values in arrays.items()
+            }
+            for column, share in clamped_share(model, schema, own, rows=200, seed=0).items():
+                most[column] = max(share, most.get(column, 0.0))
+        return most
 
     def to_arviz(self) -> Any:
         """What the installed ArviZ works on: InferenceData before version 1.0, this DataTree from then on."""
@@ -179,10 +283,20 @@ class Posterior:
         return posterior
 
 
-def _is_whole(posterior: Posterior) -> bool:
-    """Whether the draws are those of the release's model, as numbers of the right shape."""
-    plan = posterior.release.plan
+def posterior_axes(releases: Sequence[Release]) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
+    """The names of the axes of each parameter and the labels along each; with several datasets there is one more."""
+    plan, datasets = releases[0].plan, list(dict.fromkeys(release.dataset for release in releases))
     dims, coords = plan.model.dims(plan.schema), plan.model.coords(plan.schema)
+    if len(datasets) == 1:
+        return dims, coords
+    own = {name: ("site", *dims[name]) for name in plan.model.site_parameters}
+    return {**dims, **own}, {**coords, "site": datasets}
+
+
+def _is_whole(posterior: Posterior) -> bool:
+    """Whether the draws are those of the releases' model, as numbers of the right shape."""
+    plan = posterior.plan
+    dims, coords = posterior_axes(posterior.releases)
     group = posterior.tree["posterior"]
     arrays = {str(name): array.values for name, array in group.data_vars.items()}
     lead = next(iter(arrays.values())).shape[:2]
@@ -195,6 +309,10 @@ def _is_whole(posterior: Posterior) -> bool:
         and all(a.shape == (*lead, *(len(coords[axis]) for axis in dims[name])) for name, a in arrays.items())
         and all(array.dtype.kind in "fiu" for array in arrays.values())
     )
+
+
+def _moments(values: Any) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1))
 
 
 def _row(name: str, values: Any, probability: float) -> Row:
@@ -247,8 +365,8 @@ def build_tree(
     groups: dict[str, Any] = {
         "posterior": posterior,
         "observed_data": xr.Dataset(
-            {"release": (("entry",), np.array(list(observed.values()), np.float64))},
-            coords={"entry": np.array(list(observed), dtype=str)},
+            {"released": (("release", "entry"), np.array(observed["released"], np.float64))},
+            coords={axis: np.array(observed[axis], dtype=str) for axis in ("release", "entry")},
         ),
     }
     if diagnostics:

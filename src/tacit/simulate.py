@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.boundary import exact_sums, needed
+from tacit.disturb import Disturbance
 from tacit.errors import expected
 from tacit.infer import check_settings, posterior_arrays, problem_for
 from tacit.models.model import Prior
@@ -58,8 +59,12 @@ def simulate(
     seed: int,
     parameters: Mapping[str, Any] | None = None,
     prior: Prior | Mapping[str, Any] | None = None,
+    disturb: Disturbance | None = None,
 ) -> Simulation:
-    """Draw parameters from the prior (unless given) and n rows, and release them as `privatize` would, but seeded."""
+    """Draw parameters from the prior (unless given) and n rows, and release them as `privatize` would, but seeded.
+
+    ``disturb`` makes the rows depart from the model; it cannot bring rows of its own.
+    """
     import numpy as np
 
     from tacit.sources.open import open_source
@@ -73,6 +78,8 @@ def simulate(
         problem = problem_for(plan.model, plan.schema, prior, n, plan.noise())
         parameters = plan.model.draw_parameters(problem.prior, plan.schema, rng)
     rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
+    if disturb is not None:
+        rows = disturb.applied(rows, parameters, plan.model, plan.schema, rng)
     unit = plan.mechanism.unit
     if unit is not None:
         if n % unit.max_rows:
@@ -84,7 +91,7 @@ def simulate(
         plan=plan,
         n=n,
         values=tuple(s + int(e) for s, e in zip(sums, noise, strict=True)),
-        dataset="simulated",
+        dataset=f"simulated-{seed}",
         id=f"simulated-{seed}",
         simulated=True,
     )

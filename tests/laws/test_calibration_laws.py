@@ -75,7 +75,9 @@ def test_a_wrong_noise_scale_in_inference_is_caught(factor, monkeypatch):
     def wrong(*arguments):
         problem = problem_for(*arguments)
         scales = tuple(round(s * factor) for s in problem.noise.scales)
-        return dataclasses.replace(problem, noise=dataclasses.replace(problem.noise, scales=scales))
+        (site,) = problem.sites
+        wrong_site = dataclasses.replace(site, noises=(dataclasses.replace(problem.noise, scales=scales),))
+        return dataclasses.replace(problem, sites=(wrong_site,))
 
     monkeypatch.setattr(sys.modules[tacit.calibrate.__module__], "problem_for", wrong)
     plan = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.PureDP(0.03))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -95,14 +96,21 @@ def privatize(
         print_json({**{k: v for k, v in release.to_plain().items() if k != "plan"}, "release": str(output)})
         return
     numbers = "1 noisy number" if len(release.values) == 1 else f"{len(release.values)} noisy numbers"
-    say(f"Released {numbers} about {release.n:,} rows of {release.dataset!r}: {output}")
+    unit = release.plan.mechanism.unit
+    whom = f"{release.n:,} rows" if unit is None else f"{release.n // unit.max_rows:,} people"
+    say(f"Released {numbers} about {whom} of {release.dataset!r}: {output}")
     say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
 
 
 @app.command()
 def infer(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release, a JSON file.")],
+    release: Annotated[
+        list[Path], typer.Argument(metavar="RELEASE...", help="The release, a JSON file; several are pooled.")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the posterior goes, a netCDF file.")],
+    same_rows: Annotated[
+        bool, typer.Option("--same-rows", help="Releases with one dataset name are about the same rows.")
+    ] = False,
     method: Annotated[
         str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
     ] = None,
@@ -117,11 +125,12 @@ def infer(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Turn a release into a posterior whose intervals include the noise that privacy added."""
+    """Turn a release, or several, into a posterior whose intervals include the noise that privacy added."""
     import tacit
     from tacit.files import check_apart, check_writable
 
-    check_apart(output, "output", release=release)
+    for path in release:
+        check_apart(output, "output", release=path)
     check_writable(output, name="output", overwrite=overwrite)
     changes: dict[str, Any] = {}
     for text in prior or []:
@@ -131,7 +140,14 @@ def infer(
         changes[name] = value
     with progress("Sampling", None):
         posterior = tacit.infer(
-            release, method=method, prior=changes or None, seed=seed, chains=chains, draws=draws, warmup=warmup
+            release,
+            same_rows=same_rows,
+            method=method,
+            prior=changes or None,
+            seed=seed,
+            chains=chains,
+            draws=draws,
+            warmup=warmup,
         )
         posterior.save(output, overwrite=overwrite)
     rows = posterior.summary()
@@ -139,11 +155,20 @@ def infer(
         summary = [
             {k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows
         ]
-        print_json({"posterior": str(output), "warnings": list(posterior.warnings()), "summary": summary})
+        print_json(
+            {
+                "posterior": str(output),
+                "warnings": list(posterior.warnings()),
+                "assumes": list(posterior.assumes),
+                "summary": summary,
+            }
+        )
         return
     _print_summary(rows)
     for warning in posterior.warnings():
         say(f"Note: {warning}")
+    for assumption in posterior.assumes:
+        say(f"Assumes: {assumption}.")
     say(f"Saved: {output}")
 
 
@@ -232,6 +257,14 @@ def demo(
     run_demo(output, say)
 
 
+def _drop_standard_output() -> None:
+    """Let the interpreter's last flush succeed: what is still buffered could not be written."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:  # there is no such stream
+        pass
+
+
 def main() -> None:
     """Run the command line; every expected failure is one sentence and an exit code."""
     warnings.showwarning = lambda message, *_rest, **_more: print(f"Warning: {message}", file=sys.stderr)
@@ -247,6 +280,7 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:  # standard output among others: nothing of it is about a row
         print(f"Error: Expected the system to do as asked: {error.strerror or 'it did not'}.", file=sys.stderr)
+        _drop_standard_output()
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

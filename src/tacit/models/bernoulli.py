@@ -70,7 +70,7 @@ class Bernoulli(Model):
     @property
     def methods(self) -> Mapping[str, Method]:
         """Exact by default."""
-        return {"exact": Method(_exact, thin=1), "naive": Method(_naive, thin=1)}
+        return {"exact": Method(_exact, thin=1, releases=True), "naive": Method(_naive, thin=1)}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters are single numbers."""
@@ -89,16 +89,20 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
     from tacit.samplers.enumeration import draw_latent
     from tacit.samplers.gamma_ratio import log_gamma_ratio
 
-    prior, n, unit, noise = problem.prior, problem.n, problem.statistic.unit, problem.noise
+    prior, n, unit = problem.prior, problem.n, problem.statistic.unit
     assert isinstance(prior, BetaPrior)
-    scale = noise.scales[0] / unit
+    (site,) = problem.sites
     # Below 1, a and b make the prior convex near an end, by no more than this over the whole range.
     excess = (max(1 - prior.a, 0) + max(1 - prior.b, 0)) * (math.log(n + 1) + 8)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         def log_weight(count: Any, a: float = prior.a, b: float = prior.b) -> Any:
             log_prior = log_gamma_ratio(count, a) + log_gamma_ratio(n - count, b)
-            return log_prior + noise.standard_log_density((released[0] - count) / scale, jnp)
+            noise = (
+                law.standard_log_density((value - count) / (law.scales[0] / unit), jnp)
+                for law, value in zip(site.noises, released, strict=True)
+            )
+            return sum(noise, log_prior)
 
         for_count, for_theta = jax.random.split(key)
         count = draw_latent(

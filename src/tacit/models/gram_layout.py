@@ -3,27 +3,93 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from tacit.models.model import Problem
+from tacit.mechanisms.noise import Noise
+from tacit.models.model import Problem, Site
+from tacit.samplers.chain import Chain
 from tacit.statistics.design import Mapped, Product
 from tacit.statistics.gram import Gram
+from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
     from tacit.samplers.free_gram import FreeGram
+    from tacit.samplers.latent_gram import NoisyGram
+    from tacit.samplers.noises import Noises
 
 _TYPICAL_SPREAD = 0.15  # the variance of a number that fills its range moderately, in mapped units
 
 
-def free_gram(problem: Problem) -> FreeGram:
-    """The layout for any design, levels and interactions included."""
+def site_noises(site: Site, unit: int, entries: int) -> Noises:
+    """The noise of every release about a site on its first ``entries``, in real units."""
     import jax.numpy as jnp
+    import numpy as np
+
+    from tacit.samplers.noises import Noises
+
+    def log_density(noise: Noise) -> Callable[[Any], Any]:
+        return lambda residual: noise.standard_log_density(residual, jnp)
+
+    return Noises(
+        scales=np.array([noise.scales[:entries] for noise in site.noises], np.float64) / unit,
+        spreads=np.array([noise.sd[:entries] for noise in site.noises], np.float64) / unit,
+        log_densities=tuple(log_density(noise) for noise in site.noises),
+    )
+
+
+def noisy_grams(problem: Problem) -> list[NoisyGram]:
+    """Where the released entries of every site stand, for a design whose first column is the constant."""
+    import numpy as np
+
+    from tacit.samplers.latent_gram import NoisyGram
+
+    gram, unit = gram_part(problem)
+    size = len(gram.vector) - 1
+    upper = {(int(j), int(k)): size + i for i, (j, k) in enumerate(zip(*np.triu_indices(size), strict=True))}
+    places = gram.layout[0].values()
+    order = np.array([p.k - 1 if p.j == 0 else upper[p.j - 1, p.k - 1] for p in places], dtype=int)
+    return [NoisyGram(size, order, float(site.n), site_noises(site, unit, len(order))) for site in problem.sites]
+
+
+def gram_part(problem: Problem) -> tuple[Gram, int]:
+    """The Gram statistic that the first entries of every release are, and the integer that stands for a real 1."""
+    statistic = problem.statistic
+    assert isinstance(statistic, Gram | GramMoments)
+    return statistic.gram if isinstance(statistic, GramMoments) else statistic, statistic.unit
+
+
+def from_gram_part(chain: Chain, problem: Problem) -> Chain:
+    """A chain that is given the entries of the Gram statistic alone, where a release has more."""
+    import numpy as np
+
+    used, all_entries = len(gram_part(problem)[0].entries), len(problem.statistic.entries)
+    if used == all_entries:
+        return chain
+    releases = sum(len(site.noises) for site in problem.sites)
+    keep = np.concatenate([all_entries * i + np.arange(used) for i in range(releases)])
+    return lambda key, released: chain(key, released[keep])
+
+
+def fourth_moments(statistic: GramMoments) -> Any:
+    """Where the sums of (1, q)(1, q)' stand among the entries, q the products of (1, x); -1 stands for n."""
+    import numpy as np
+
+    from tacit.samplers.gram_moments_clt import products
+
+    number = {monomial: i for i, monomial in enumerate(statistic.monomials)} | {(): -1}
+    pairs = [(), *((int(a), int(b)) for a, b in zip(*products(len(statistic.design) - 1), strict=True))]
+    index = [[number[tuple(sorted(i for i in (*one, *other) if i))] for other in pairs] for one in pairs]
+    return np.array(index)
+
+
+def free_grams(problem: Problem) -> list[FreeGram]:
+    """The layout of every site for any design, levels and interactions included."""
     import numpy as np
 
     from tacit.samplers.free_gram import FreeGram
 
-    statistic, noise = problem.statistic, problem.noise
-    assert isinstance(statistic, Gram)
+    statistic, unit = gram_part(problem)
     entries, products = statistic.layout
     number = {product: i for i, product in enumerate(entries)}
     p = len(statistic.design)
@@ -34,18 +100,19 @@ def free_gram(problem: Problem) -> FreeGram:
             index[j, k] = index[k, j] = -2 if product is None else -1 if product.constant else number[product]
     inner = set(index[index >= 0].tolist())
     levels = {name: len(problem.schema.category(name).levels) for product in entries for name, _ in product.levels}
-    return FreeGram(
-        gram_index=index,
-        cross_index=np.array([_entry(products[j, p], number) for j in range(p)]),
-        square_index=_entry(products[p, p], number),
-        shares=np.array([i for q, i in number.items() if i in inner and not q.numbers], dtype=int),
-        squares=np.array([i for q, i in number.items() if i in inner and _is_square(q)], dtype=int),
-        typical=np.array([_typical(product, levels) for product in entries]),
-        n=float(problem.n),
-        scales=np.array(noise.scales, np.float64) / statistic.unit,
-        sds=np.array(noise.sd, np.float64) / statistic.unit,
-        log_noise=lambda residual: noise.standard_log_density(residual, jnp),
-    )
+    return [
+        FreeGram(
+            gram_index=index,
+            cross_index=np.array([_entry(products[j, p], number) for j in range(p)]),
+            square_index=_entry(products[p, p], number),
+            shares=np.array([i for q, i in number.items() if i in inner and not q.numbers], dtype=int),
+            squares=np.array([i for q, i in number.items() if i in inner and _is_square(q)], dtype=int),
+            typical=np.array([_typical(product, levels) for product in entries]),
+            n=float(site.n),
+            noises=site_noises(site, unit, len(entries)),
+        )
+        for site in problem.sites
+    ]
 
 
 def _entry(product: Product | None, number: dict[Product, int]) -> int:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
 from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.models.gram_layout import free_gram
+from tacit.models.gram_layout import fourth_moments, free_grams, from_gram_part, noisy_grams
 from tacit.models.linear_prior import LinearPrior
-from tacit.models.model import Example, Method, Model, Prior, Problem
-from tacit.models.regression import Design, design_for
+from tacit.models.model import Example, Method, Prior, Problem
+from tacit.models.regression import Design, Regression
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
+from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
     from tacit.samplers.conjugate_gram import Numbers
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LinearRegression(Model):
+class LinearRegression(Regression):
     """y | x ~ N(theta'x, sigma^2), x from the columns of ``formula``, in mapped units.
 
     Released: the distinct sums of products of (1, x, y), plus noise. Given the exact sums the posterior is conjugate;
@@ -31,7 +32,12 @@ class LinearRegression(Model):
     """
 
     family: ClassVar[str] = "linear"
-    formula: str
+    moments: int = 2
+    """4 releases the covariates' third and fourth moments as well, jointly, for the method ``gibbs-noisy``."""
+
+    def __post_init__(self) -> None:
+        if self.moments not in (2, 4) or isinstance(self.moments, bool):
+            raise expected("moments", self.moments, "to be 2 or 4")
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
@@ -44,13 +50,11 @@ class LinearRegression(Model):
             Example(cls("charges ~ age + smoker"), schema, {**narrow, "lambda0": (20.0, 5.0, 20.0)}, quick=False),
         )
 
-    def design(self, schema: Schema) -> Design:
-        """The columns that the formula makes of the schema."""
-        return design_for(self.formula, schema)
-
-    def statistic(self, schema: Schema) -> Gram:
-        """The distinct entries of the Gram matrix of design and response."""
+    def statistic(self, schema: Schema) -> Gram | GramMoments:
+        """The distinct entries of the Gram matrix of design and response; with ``moments`` = 4 those of x as well."""
         design = self.design(schema)
+        if self.moments == 4:
+            return GramMoments(design.columns, design.response)
         return Gram(design.columns, design.response)
 
     def default_prior(self, schema: Schema) -> LinearPrior:
@@ -91,15 +95,16 @@ class LinearRegression(Model):
     @property
     def methods(self) -> Mapping[str, Method]:
         """By how they treat the latent exact sums; the docstrings of the builders say what each is for."""
-        return {
-            "collapsed": Method(_collapsed, thin=2),
-            "free": Method(_free, thin=2),
+        found = {
+            "collapsed": Method(_collapsed, thin=2, sites=True, releases=True),
+            "free": Method(_free, thin=2, sites=True, releases=True),
             "gibbs-update": Method(_gibbs_update, thin=10),
             "gibbs-prior": Method(_gibbs_prior, thin=10),
             "augment": Method(_augment, thin=50),
             "individual": Method(_individual, thin=4),
-            "naive": Method(_naive, thin=1),
+            "naive": Method(_naive, thin=1, sites=True, releases=True),
         }
+        return found if self.moments == 2 else {**found, "gibbs-noisy": Method(_gibbs_noisy, thin=10)}
 
     def default_method(self, schema: Schema) -> str:
         """``collapsed`` where a normal law describes the design; ``free`` with levels, interactions, no intercept."""
@@ -118,6 +123,11 @@ class LinearRegression(Model):
         values = design.original_units(draws["theta"])
         found = {name: values[..., i] for i, name in enumerate(design.names)}
         return {**found, "sigma": design.response.scale * draws["sigma"]}
+
+    @property
+    def site_parameters(self) -> tuple[str, ...]:
+        """Every site has its own law of the covariates."""
+        return ("mu_x", "Sigma_x")
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Coefficients by name; the covariates' law where a method gives it."""
@@ -145,9 +155,14 @@ def _collapsed(problem: Problem, settings: Settings) -> Chain:
 
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
-    if problem.n < len(design.columns) + 2:
-        raise expected("n", problem.n, f"to be at least {len(design.columns) + 2} for the collapsed method")
-    return collapsed_chain(_noisy_gram(problem), problem.prior.numbers(design), settings)
+    _check_rows(problem, len(design.columns) + 2, "collapsed")
+    return from_gram_part(collapsed_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
+
+
+def _check_rows(problem: Problem, least: int, method: str) -> None:
+    fewest = min(site.n for site in problem.sites)
+    if fewest < least:
+        raise expected("n", fewest, f"to be at least {least} for the {method} method")
 
 
 def _gibbs_update(problem: Problem, settings: Settings) -> Chain:
@@ -155,7 +170,7 @@ def _gibbs_update(problem: Problem, settings: Settings) -> Chain:
     from tacit.samplers.gram_gibbs import update_chain
 
     layout, numbers, laplace = _for_gibbs(problem)
-    return update_chain(layout, numbers, settings, laplace=laplace)
+    return from_gram_part(update_chain(layout, numbers, settings, laplace=laplace), problem)
 
 
 def _gibbs_prior(problem: Problem, settings: Settings) -> Chain:
@@ -165,7 +180,25 @@ def _gibbs_prior(problem: Problem, settings: Settings) -> Chain:
     layout, numbers, laplace = _for_gibbs(problem)
     if numbers.nu0 <= layout.size + 2:
         raise expected("prior nu0", numbers.nu0, f"to be above {layout.size + 2}, for fourth moments to exist")
-    return prior_chain(layout, numbers, settings, laplace=laplace)
+    return from_gram_part(prior_chain(layout, numbers, settings, laplace=laplace), problem)
+
+
+def _gibbs_noisy(problem: Problem, settings: Settings) -> Chain:
+    """bernstein2019's Gibbs-SS-Noisy: the covariates' moments as released, their noise ignored. For comparison."""
+    import jax.numpy as jnp
+
+    from tacit.samplers.gram_gibbs import noisy_draws
+
+    statistic = problem.statistic
+    assert isinstance(statistic, GramMoments)
+    layout, numbers, laplace = _for_gibbs(problem)
+    index, used = fourth_moments(statistic), len(statistic.gram.entries)
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        moments = jnp.append(released, layout.n)[index] / layout.n
+        return noisy_draws(key, released[:used], moments, layout, numbers, settings, laplace=laplace)
+
+    return chain
 
 
 def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
@@ -175,7 +208,7 @@ def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
     least = len(design.columns) + 1
     if problem.n < least:
         raise expected("n", problem.n, f"to be at least {least}, for the Gram matrix to have full rank")
-    return _noisy_gram(problem), problem.prior.numbers(design), isinstance(problem.noise, DiscreteLaplace)
+    return noisy_grams(problem)[0], problem.prior.numbers(design), isinstance(problem.noise, DiscreteLaplace)
 
 
 def _augment(problem: Problem, settings: Settings) -> Chain:
@@ -186,9 +219,9 @@ def _augment(problem: Problem, settings: Settings) -> Chain:
     from tacit.samplers.record_augmentation import augmented_chain
 
     layout, numbers = _for_records(problem, "augment", 100_000)
-    return augmented_chain(
-        gram_records(layout, numbers), lambda residual: jnp.sum(layout.log_noise(residual / layout.scales)), settings
-    )
+    records = gram_records(layout, numbers)
+    chain = augmented_chain(records, lambda residual: jnp.sum(layout.log_noise(residual / layout.scales)), settings)
+    return from_gram_part(chain, problem)
 
 
 def _individual(problem: Problem, settings: Settings) -> Chain:
@@ -198,7 +231,7 @@ def _individual(problem: Problem, settings: Settings) -> Chain:
     layout, numbers = _for_records(problem, "individual", 300)
     if numbers.nu0 <= layout.size - 2:
         raise expected("prior nu0", numbers.nu0, f"to be above {layout.size - 2}, for the prior to be proper")
-    return individual_chain(layout, numbers, settings)
+    return from_gram_part(individual_chain(layout, numbers, settings), problem)
 
 
 def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, Numbers]:
@@ -208,7 +241,7 @@ def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, N
     least = len(design.columns) + 2
     if not least <= problem.n <= most:
         raise expected("n", problem.n, f"to be from {least} to {most} for the {method} method, which samples every row")
-    return _noisy_gram(problem), problem.prior.numbers(design)
+    return noisy_grams(problem)[0], problem.prior.numbers(design)
 
 
 def _free(problem: Problem, settings: Settings) -> Chain:
@@ -216,9 +249,8 @@ def _free(problem: Problem, settings: Settings) -> Chain:
     from tacit.samplers.free_gram import free_chain
 
     design, prior = _any_design(problem)
-    if problem.n < len(design.columns) + 2:
-        raise expected("n", problem.n, f"to be at least {len(design.columns) + 2} for the free method")
-    return free_chain(free_gram(problem), prior.response(design), settings)
+    _check_rows(problem, len(design.columns) + 2, "free")
+    return from_gram_part(free_chain(free_grams(problem), prior.response(design), settings), problem)
 
 
 def _naive(problem: Problem, settings: Settings) -> Chain:
@@ -228,36 +260,14 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
 
     design, prior = _any_design(problem)
     if not design.all_numeric:
-        return naive_free_chain(free_gram(problem), prior.response(design), settings)
-    return naive_chain(_noisy_gram(problem), prior.numbers(design), settings)
+        return naive_free_chain(free_grams(problem), prior.response(design), settings)
+    return from_gram_part(naive_chain(noisy_grams(problem), prior.numbers(design), settings), problem)
 
 
 def _any_design(problem: Problem) -> tuple[Design, LinearPrior]:
     assert isinstance(problem.model, LinearRegression)
     assert isinstance(problem.prior, LinearPrior)
     return problem.model.design(problem.schema), problem.prior
-
-
-def _noisy_gram(problem: Problem) -> NoisyGram:
-    """Where the released entries stand, for a design whose first column is the constant."""
-    import jax.numpy as jnp
-    import numpy as np
-
-    from tacit.samplers.latent_gram import NoisyGram
-
-    statistic, noise = problem.statistic, problem.noise
-    assert isinstance(statistic, Gram)
-    size = len(statistic.vector) - 1
-    upper = {(int(j), int(k)): size + i for i, (j, k) in enumerate(zip(*np.triu_indices(size), strict=True))}
-    places = statistic.layout[0].values()
-    return NoisyGram(
-        size=size,
-        order=np.array([p.k - 1 if p.j == 0 else upper[p.j - 1, p.k - 1] for p in places], dtype=int),
-        n=float(problem.n),
-        scales=np.array(noise.scales, np.float64) / statistic.unit,
-        sds=np.array(noise.sd, np.float64) / statistic.unit,
-        log_noise=lambda residual: noise.standard_log_density(residual, jnp),
-    )
 
 
 def _plain_design(problem: Problem) -> Design:

@@ -13,7 +13,7 @@ from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
     from tacit.samplers.conjugate_gram import Numbers
-    from tacit.samplers.free_gram import ResponsePrior
+    from tacit.samplers.response import ResponsePrior
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class LinearPrior(Prior):
         """The part of the prior that is about the response."""
         import numpy as np
 
-        from tacit.samplers.free_gram import ResponsePrior
+        from tacit.samplers.response import ResponsePrior
 
         p = len(design.columns)
         precision = np.diag(_spread("lambda0", self.lambda0, p))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from tacit.errors import InputError, did_you_mean, expected, shown
@@ -36,30 +36,55 @@ class Prior:
 
 
 @dataclass(frozen=True)
+class Site:
+    """Some rows that share nobody with another site: how many there are, and the noise of each release about them."""
+
+    n: int
+    noises: tuple[Noise, ...]
+
+
+@dataclass(frozen=True)
 class Problem:
-    """All that a method may know beside the released numbers. Every field is public."""
+    """All that a method may know beside the released numbers. Every field is public.
+
+    The released numbers come as one list: site by site, and within a site release by release.
+    """
 
     model: Model
     schema: Schema
     prior: Prior
-    n: int
-    noise: Noise
+    sites: tuple[Site, ...]
 
     @property
     def statistic(self) -> Statistic:
         """What was released."""
         return self.model.statistic(self.schema)
 
+    @property
+    def n(self) -> int:
+        """The number of rows; for methods that take one site."""
+        (site,) = self.sites
+        return site.n
+
+    @property
+    def noise(self) -> Noise:
+        """The noise; for methods that take one release."""
+        ((noise,),) = (site.noises for site in self.sites)
+        return noise
+
 
 @dataclass(frozen=True)
 class Method:
     """A way to draw the posterior: ``build`` makes the chain of a problem.
 
-    ``thin`` says how many draws apart its draws can pass for independent, which is what calibration needs.
+    ``thin`` says how many draws apart its draws can pass for independent, which is what calibration needs. ``sites``
+    and ``releases`` say whether it pools several sites, and several releases about the same rows.
     """
 
     build: Callable[[Problem, Settings], Chain]
     thin: int
+    sites: bool = False
+    releases: bool = False
 
 
 M = TypeVar("M", bound="Model", covariant=True)
@@ -123,17 +148,15 @@ class Model(ABC):
     def coords(self, schema: Schema) -> dict[str, list[str]]:
         """The labels along each axis."""
 
-    def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
-        """Predictive draws (draws, points) of the response at public design points, in the units of the data."""
-        raise expected("family", self.family, "to be a regression: only those predict")
-
-    def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
-        """The draws of each coefficient by name, in the units of the data."""
-        raise expected("family", self.family, "to be a regression: only those have coefficients")
+    @property
+    def site_parameters(self) -> tuple[str, ...]:
+        """The parameters that every site has for itself when several are pooled; the others are shared."""
+        return ()
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[model]`` table of a plan file."""
-        return {"family": self.family, **{f.name: getattr(self, f.name) for f in fields(self)}}
+        said = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {"family": self.family, **said}
 
     @classmethod
     def from_plain(cls, table: Mapping[str, Any]) -> Self:
@@ -148,5 +171,5 @@ class Model(ABC):
         try:
             return cls(**table)
         except TypeError:
-            missing = [f.name for f in fields(cls) if f.name not in table]
+            missing = [f.name for f in fields(cls) if f.name not in table and f.default is MISSING]
             raise InputError(f"Expected [model] to say {', '.join(missing)} for family {cls.family!r}.") from None

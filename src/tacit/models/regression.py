@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +11,31 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.models.formula import Formula, parse_formula
+from tacit.models.model import Model
+from tacit.samplers.chain import Arrays
 from tacit.schema import Category, Column, Schema
 from tacit.statistics.design import DesignColumn, Indicator, Levels, Scaled, columns_of_term, constant, mapped
 
 _MOST_COLUMNS = 300
+
+
+@dataclass(frozen=True)
+class Regression(Model):
+    """What every regression offers beside a model: predictions, and coefficients in the units of the data."""
+
+    formula: str
+
+    def design(self, schema: Schema) -> Design:
+        """The columns that the formula makes of the schema."""
+        return design_for(self.formula, schema)
+
+    @abstractmethod
+    def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
+        """Predictive draws (draws, points) of the response at public design points, in the units of the data."""
+
+    @abstractmethod
+    def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
+        """The draws of each coefficient by name, in the units of the data."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit.files import write_atomically
-from tacit.posterior import Posterior
+from tacit.models.regression import Regression
+from tacit.posterior import Posterior, PriorRow, Row
 
 _BLUE, _GREY = "#2f6690", "#9aa5b1"
 
@@ -22,20 +23,25 @@ def report(posterior: Posterior | str | Path) -> str:
 
     if not isinstance(posterior, Posterior):
         posterior = Posterior.load(posterior)
-    release = posterior.release
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files("tacit.report").joinpath("page.html.j2").read_text("utf-8"))
     return template.render(
-        release=release,
-        noise_sd=[sd / release.unit for sd in release.noise.sd],
-        observed=[v / release.unit for v in release.values],
+        releases=posterior.releases,
+        datasets=list(dict.fromkeys(release.dataset for release in posterior.releases)),
         posterior=posterior,
         rows=posterior.summary(),
+        coefficients=_coefficients(posterior),
         warnings=posterior.warnings(),
         figure=_figure(posterior),
-        plan=release.plan.to_toml(),
         version=__version__,
     )
+
+
+def _coefficients(posterior: Posterior) -> list[tuple[Row, PriorRow]]:
+    """A regression's coefficients in the units of the data, each with its prior; none for other families."""
+    if not isinstance(posterior.plan.model, Regression):
+        return []
+    return list(zip(posterior.coefficients(), posterior.prior_coefficients(), strict=True))
 
 
 def write_report(posterior: Posterior | str | Path, path: str | Path, *, overwrite: bool = False) -> Path:

@@ -12,8 +12,10 @@ The Gram matrix B of (1, x, y) is sufficient. With d covariates, p = d + 1, S th
 
 The first two terms are the law of (sum x, S): normal-Wishart, mixed over the normal-inverse-Wishart prior. The others
 are the law of (X'y, y'y) given X: least-squares estimate and RSS, mixed over the normal-inverse-gamma prior; log|S|
-enters through |G| = n |S|. Given B, (theta, sigma^2) and (mu_x, Sigma_x) are independent and conjugate
-(bernstein2019, section 2.2, with its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)).
+enters through |G| = n |S|. Given B, (theta, sigma^2) and (mu_x, Sigma_x) are independent and conjugate.
+
+Several sites have their own rows and their own law of x, and share theta and sigma. Then the first terms, to log RSS,
+are added up over sites, and the last two are those of all sites together (`response`).
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.linalg import solve_triangular
+
+from tacit.samplers.response import Fit, ResponsePrior, Update, draw, log_evidence, update
 
 
 class Numbers(NamedTuple):
@@ -37,6 +41,11 @@ class Numbers(NamedTuple):
     a0: Any
     b0: Any
 
+    @property
+    def response(self) -> ResponsePrior:
+        """The prior of theta and sigma alone."""
+        return ResponsePrior(self.mu0, self.lambda0, self.a0, self.b0)
+
 
 class Centred(NamedTuple):
     """A Gram matrix of (1, w), w = (x, y), as the sums of w and the Cholesky factor of the centred scatter of w."""
@@ -49,24 +58,21 @@ class Centred(NamedTuple):
         return self.factor @ self.factor.T + jnp.outer(self.sums, self.sums) / n
 
 
-def regression(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any, Any]:
-    """The Cholesky factor of Lambda_n, mu_n, a_n and b_n.
-
-    b_n = b0 + (RSS + r)/2 with r = (t - mu0)'(G^-1 + Lambda0^-1)^-1 (t - mu0) and t the least-squares estimate: a sum
-    of positive terms, where the textbook form subtracts numbers of size n.
-    """
+def fit(centred: Centred, n: Any) -> Fit:
+    """G, the least-squares estimate and RSS of one site, read off its Cholesky factor (no axis over sites)."""
     sums, factor = centred
     x_sums, x_factor = sums[:-1], factor[:-1, :-1]
     slopes = solve_triangular(x_factor, factor[-1, :-1], lower=True, trans=1)
-    estimate = jnp.concatenate([jnp.array([(sums[-1] - slopes @ x_sums) / n]), slopes])
+    estimate = jnp.concatenate([((sums[-1] - slopes @ x_sums) / n)[None], slopes])
     x_block = x_factor @ x_factor.T + jnp.outer(x_sums, x_sums) / n
-    top = jnp.concatenate([jnp.array([n * 1.0]), x_sums])
+    top = jnp.concatenate([jnp.asarray(n * 1.0)[None], x_sums])
     gram = jnp.concatenate([top[None, :], jnp.concatenate([x_sums[:, None], x_block], axis=1)], axis=0)
-    root = jnp.linalg.cholesky(gram + prior.lambda0)
-    away = prior.lambda0 @ (estimate - prior.mu0)
-    mean = estimate - cho_solve((root, True), away)
-    spread = (estimate - prior.mu0) @ away - away @ cho_solve((root, True), away)
-    return root, mean, prior.a0 + n / 2, prior.b0 + (factor[-1, -1] ** 2 + spread) / 2
+    return Fit(gram, estimate, factor[-1, -1] ** 2)
+
+
+def regression(centred: Centred, n: Any, prior: Numbers) -> Update:
+    """The conjugate update of theta and sigma from the rows of one site."""
+    return update(Fit(*(part[None] for part in fit(centred, n))), n, prior.response)
 
 
 def covariates(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any]:
@@ -79,28 +85,31 @@ def covariates(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any]
 
 def log_density(centred: Centred, n: Any, prior: Numbers) -> Any:
     """The log density above, up to a constant."""
+    return log_site(centred, n, prior) + log_evidence(regression(centred, n, prior))
+
+
+def log_site(centred: Centred, n: Any, prior: Numbers) -> Any:
+    """The part of the log density that belongs to one site alone: all but the last two terms."""
     diagonal = jnp.diagonal(centred.factor)
     d = centred.sums.shape[0] - 1
     log_s = 2 * jnp.sum(jnp.log(diagonal[:-1]))
     log_rss = 2 * jnp.log(diagonal[-1])
     psi_root, _, nu = covariates(centred, n, prior)
-    root, _, a, b = regression(centred, n, prior)
-    return (
-        (n - d - 3) / 2 * log_s
-        - nu * jnp.sum(jnp.log(jnp.diagonal(psi_root)))
-        + ((n - d - 1) / 2 - 1) * log_rss
-        - jnp.sum(jnp.log(jnp.diagonal(root)))
-        - a * jnp.log(b)
-    )
+    return (n - d - 3) / 2 * log_s - nu * jnp.sum(jnp.log(jnp.diagonal(psi_root))) + ((n - d - 1) / 2 - 1) * log_rss
 
 
 def draw_parameters(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[str, Any]:
-    """theta, sigma, mu_x and Sigma_x given the Gram matrix, exactly."""
-    for_sigma, for_theta, for_wishart, for_diagonal, for_mean = jax.random.split(key, 5)
-    root, mean, a, b = regression(centred, n, prior)
-    variance = b / jax.random.gamma(for_sigma, a)
-    noise = jax.random.normal(for_theta, mean.shape)
-    theta = mean + jnp.sqrt(variance) * solve_triangular(root, noise, lower=True, trans=1)
+    """theta, sigma, mu_x and Sigma_x given the Gram matrix of one site, exactly."""
+    for_response, for_covariates = jax.random.split(key)
+    return {
+        **draw(for_response, regression(centred, n, prior)),
+        **draw_covariates(for_covariates, centred, n, prior),
+    }
+
+
+def draw_covariates(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[str, Any]:
+    """mu_x and Sigma_x given the Gram matrix, exactly."""
+    for_wishart, for_diagonal, for_mean = jax.random.split(key, 3)
     psi_root, m, nu = covariates(centred, n, prior)
     d = m.shape[0]
     # Bartlett: with A lower triangular, A_ii^2 ~ chi2(nu - i), the matrix (L A^-T)(L A^-T)' is inverse Wishart.
@@ -108,6 +117,5 @@ def draw_parameters(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[
     a_matrix = jnp.tril(jax.random.normal(for_wishart, (d, d)), -1)
     a_matrix = a_matrix + jnp.diag(jnp.sqrt(2 * jax.random.gamma(for_diagonal, degrees / 2)))
     half = solve_triangular(a_matrix, psi_root.T, lower=True).T
-    covariance = half @ half.T
     mu = m + half @ jax.random.normal(for_mean, (d,)) / jnp.sqrt(prior.kappa0 + n)
-    return {"theta": theta, "sigma": jnp.sqrt(variance), "mu_x": mu, "Sigma_x": covariance}
+    return {"mu_x": mu, "Sigma_x": half @ half.T}

@@ -8,7 +8,8 @@ residual sum of squares RSS. Target, up to a constant,
     p(g)  |G|^(1/2) |G + Lambda0|^(-1/2) RSS^((n-p)/2) b_n^(-a_n)  noise(z - entries)
 
 with respect to (g, t, log RSS). The middle is the law of (X'y, y'y) given X with theta and sigma^2 integrated out, with
-the Jacobian |G| RSS of (X'y, y'y) = (G t, RSS + t'G t).
+the Jacobian |G| RSS of (X'y, y'y) = (G t, RSS + t'G t). Several sites have such unknowns each; the terms with Lambda0
+and b_n are then those of all sites together (`response`).
 
 p(g): every share of rows at some levels, s = (sum of an indicator)/n, has density proportional to s (1 - s); every mean
 square q of a number within levels has density proportional to q (1 - q)^4 where q <= 1; and all together are weighted
@@ -17,17 +18,18 @@ by |G/n|, which vanishes where G stops being a Gram matrix. It is proper, becaus
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import cho_solve, solve_triangular
 
 from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.samplers.noises import Noises, split_by_site
 from tacit.samplers.nuts import nuts
+from tacit.samplers.response import Fit, ResponsePrior, draw, log_evidence, update
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,154 +48,123 @@ class FreeGram:
     squares: Any
     typical: Any
     n: float
-    scales: Any
-    sds: Any
-    log_noise: Callable[[Any], Any]
+    noises: Noises
 
-    def gram(self, entries: Any) -> Any:
-        """X'X from entries."""
-        padded = jnp.concatenate([entries, jnp.array([0.0, self.n])])  # index -1 is n, -2 is 0
+    def gram(self, entries: Any, n: Any) -> Any:
+        """X'X from entries, for a site of n rows."""
+        padded = jnp.concatenate([entries, jnp.stack([jnp.zeros(()), n * 1.0])])  # index -1 is n, -2 is 0
         return padded[self.gram_index]
 
 
-@dataclass(frozen=True)
-class ResponsePrior:
-    """theta | sigma^2 ~ N(mu0, sigma^2 lambda0^-1), sigma^2 ~ IG(a0, b0)."""
-
-    mu0: Any
-    lambda0: Any
-    a0: float
-    b0: float
-
-
-def response_update(gram: Any, estimate: Any, rss: Any, n: float, prior: ResponsePrior) -> tuple[Any, Any, Any, Any]:
-    """The Cholesky factor of Lambda_n, mu_n, a_n and b_n, from the least-squares estimate: sums of positive terms."""
-    root = jnp.linalg.cholesky(gram + prior.lambda0)
-    away = prior.lambda0 @ (estimate - prior.mu0)
-    correction = cho_solve((root, True), away)
-    spread = (estimate - prior.mu0) @ away - away @ correction
-    return root, estimate - correction, prior.a0 + n / 2, prior.b0 + (rss + spread) / 2
-
-
-def draw_response(key: Any, gram: Any, estimate: Any, rss: Any, n: float, prior: ResponsePrior) -> Arrays:
-    """theta and sigma given the exact matrices."""
-    for_sigma, for_theta = jax.random.split(key)
-    root, mean, a, b = response_update(gram, estimate, rss, n, prior)
-    variance = b / jax.random.gamma(for_sigma, a)
-    noise = jax.random.normal(for_theta, mean.shape)
-    return {
-        "theta": mean + jnp.sqrt(variance) * solve_triangular(root, noise, lower=True, trans=1),
-        "sigma": jnp.sqrt(variance),
-    }
-
-
-def free_chain(problem: FreeGram, prior: ResponsePrior, settings: Settings) -> Chain:
-    """NUTS on the latent entries; then theta and sigma exactly."""
-    n, p = problem.n, len(problem.cross_index)
-    inner = np.unique(problem.gram_index[problem.gram_index >= 0])  # the entries of X'X
-    typical = np.asarray(problem.typical) * n
-    spread = 0.3 * n
-    precision = 1 / problem.sds**2 + 1 / spread**2
+def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settings) -> Chain:
+    """NUTS on the latent entries of all sites, which have one layout; then theta and sigma exactly."""
+    layout = sites[0]
+    p = len(layout.cross_index)
+    n = np.array([site.n for site in sites])
+    sds = np.stack([site.noises.sds for site in sites])
+    inner = np.unique(layout.gram_index[layout.gram_index >= 0])  # the entries of X'X
+    order = np.concatenate([inner, layout.cross_index, [layout.square_index]])
+    typical = np.asarray(layout.typical) * n[:, None]
+    spread = 0.3 * n[:, None]
+    precision = 1 / sds**2 + 1 / spread**2
     steps = 1 / np.sqrt(precision)
 
-    def matrices(u: Any) -> tuple[Any, Any, Any]:
-        entries = jnp.zeros(len(problem.sds)).at[inner].set(u[: len(inner)])
-        return problem.gram(entries), u[len(inner) : len(inner) + p], jnp.exp(u[-1])
+    def sums(u: Any) -> Any:
+        return jnp.zeros(sds.shape[1]).at[inner].set(u[: len(inner)])
 
-    def all_entries(u: Any) -> Any:
-        gram, estimate, rss = matrices(u)
-        entries = jnp.zeros(len(problem.sds)).at[inner].set(u[: len(inner)])
-        return (
-            entries.at[problem.cross_index]
-            .set(gram @ estimate)
-            .at[problem.square_index]
-            .set(rss + estimate @ gram @ estimate)
-        )
+    def fit(u: Any, n: Any) -> Fit:
+        return Fit(layout.gram(sums(u), n), u[len(inner) : len(inner) + p], jnp.exp(u[-1]))
 
-    def log_prior(entries: Any, root: Any) -> Any:
-        share, square = entries[problem.shares] / n, entries[problem.squares] / n
+    def entries(u: Any, n: Any) -> Any:
+        gram, estimate, rss = fit(u, n)
+        cross = gram @ estimate
+        return sums(u).at[layout.cross_index].set(cross).at[layout.square_index].set(rss + estimate @ cross)
+
+    def log_prior(u: Any, n: Any, log_det: Any) -> Any:
+        share, square = sums(u)[layout.shares] / n, sums(u)[layout.squares] / n
         return (
             jnp.sum(_log_inside(share) + _log_inside(1 - share))
             + jnp.sum(_log_inside(square) + 4 * _log_inside(1 - square))
-            + 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
+            + log_det
             - p * jnp.log(n)
         )
 
-    def target(u: Any, released: Any) -> Any:
-        gram, estimate, rss = matrices(u)
-        entries = all_entries(u)
-        root = jnp.linalg.cholesky(gram)
-        root_n, _, a, b = response_update(gram, estimate, rss, n, prior)
-        value = (
-            log_prior(entries, root)
-            + jnp.sum(jnp.log(jnp.diagonal(root)))
-            - jnp.sum(jnp.log(jnp.diagonal(root_n)))
-            + (n - p) / 2 * u[-1]
-            - a * jnp.log(b)
-            + jnp.sum(problem.log_noise((released - entries) / problem.scales))
-        )
+    def log_site(u: Any, n: Any) -> Any:
+        root = jnp.linalg.cholesky(fit(u, n).gram)
+        log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
+        return log_prior(u, n, log_det) + log_det / 2 + (n - p) / 2 * u[-1]
+
+    def target(u: Any, parts: Sequence[Any]) -> Any:
+        exact = jax.vmap(entries)(u, n)
+        noise = sum(site.noises.log_density(part, own) for site, part, own in zip(sites, parts, exact, strict=True))
+        together = log_evidence(update(jax.vmap(fit)(u, n), n.sum(), prior))
+        value = jnp.sum(jax.vmap(log_site)(u, n)) + together + noise
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
-    def start(released: Any) -> Any:
-        blended = (released / problem.sds**2 + typical / spread**2) / precision
+    def start(blended: Any, typical: Any, steps: Any, n: Any) -> Any:
         # From the typical matrix towards the blend, as far as the shares and the matrix stay well inside.
         weights = jnp.array([1.0, 0.97, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1, 0.0])
         paths = weights[:, None] * blended + (1 - weights[:, None]) * typical
-        least = jax.vmap(lambda e: jnp.min(jnp.linalg.eigvalsh(problem.gram(e))))(paths)
-        floor = jnp.minimum(0.2 * jnp.min(jnp.linalg.eigvalsh(problem.gram(jnp.asarray(typical)))), jnp.max(steps))
+        least = jax.vmap(lambda e: jnp.min(jnp.linalg.eigvalsh(layout.gram(e, n))))(paths)
+        floor = jnp.minimum(0.2 * jnp.min(jnp.linalg.eigvalsh(layout.gram(typical, n))), jnp.max(steps))
         edge = jnp.minimum(0.01 * n, jnp.max(steps))
-        bounded = paths[:, np.concatenate([problem.shares, problem.squares])]
+        bounded = paths[:, np.concatenate([layout.shares, layout.squares])]
         fits = (least >= floor) & jnp.all((bounded > edge) & (bounded < n - edge), axis=1)
         chosen = paths[jnp.argmax(fits)]
-        gram = problem.gram(chosen)
-        estimate = jnp.linalg.solve(gram + prior.lambda0, chosen[problem.cross_index] + prior.lambda0 @ prior.mu0)
-        rss = chosen[problem.square_index] - estimate @ gram @ estimate
-        rss = jnp.maximum(rss, jnp.minimum(0.1 * typical[problem.square_index], jnp.max(steps)))
-        return jnp.concatenate([chosen[inner], estimate, jnp.array([jnp.log(rss)])])
+        gram = layout.gram(chosen, n)
+        estimate = jnp.linalg.solve(gram + prior.lambda0, chosen[layout.cross_index] + prior.lambda0 @ prior.mu0)
+        rss = chosen[layout.square_index] - estimate @ gram @ estimate
+        rss = jnp.maximum(rss, jnp.minimum(0.1 * typical[layout.square_index], jnp.max(steps)))
+        return jnp.concatenate([chosen[inner], estimate, jnp.log(rss)[None]])
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        origin = start(released)
-        order = jnp.concatenate(
-            [jnp.asarray(inner), jnp.asarray(problem.cross_index), jnp.array([problem.square_index])]
-        )
-        jacobian = jax.jacfwd(all_entries)(origin)[order]
-        scaling = jnp.linalg.solve(jacobian, jnp.diag(jnp.asarray(steps)[order]))
+        parts = split_by_site(released, [site.noises for site in sites])
+        best = jnp.stack([site.noises.best(part) for site, part in zip(sites, parts, strict=True)])
+        origin = jax.vmap(start)((best / sds**2 + typical / spread**2) / precision, typical, steps, n)
+        jacobian = jax.vmap(jax.jacfwd(entries))(origin, n)[:, order]
+        scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(jnp.asarray(steps[:, order])))
+
+        def place(t: Any) -> Any:
+            return origin + jnp.einsum("kij,kj->ki", scaling, t.reshape(origin.shape))
+
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        first = 0.05 * jax.random.normal(for_start, origin.shape)
+        first = 0.05 * jax.random.normal(for_start, (origin.size,))
         positions, info = nuts(
             for_chain,
-            lambda t: target(origin + scaling @ t, released),
+            lambda t: target(place(t), parts),
             first,
             warmup=settings.warmup,
             draws=settings.draws,
             dense=True,
             target=0.85,
         )
-
-        def finish(k: Any, t: Any) -> Arrays:
-            gram, estimate, rss = matrices(origin + scaling @ t)
-            return draw_response(k, gram, estimate, rss, n, prior)
-
-        return jax.vmap(finish)(jax.random.split(for_parameters, settings.draws), positions), info
+        finish = jax.vmap(lambda k, t: draw(k, update(jax.vmap(fit)(place(t), n), n.sum(), prior)))
+        return finish(jax.random.split(for_parameters, settings.draws), positions), info
 
     return chain
 
 
-def naive_free_chain(problem: FreeGram, prior: ResponsePrior, settings: Settings) -> Chain:
-    """The released entries taken for exact ones, the matrix of (X, y) moved to the nearest positive definite one."""
-    p = len(problem.cross_index)
+def naive_free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settings) -> Chain:
+    """The released entries taken for exact ones, each matrix of (X, y) moved to the nearest positive definite one."""
+    n = sum(site.n for site in sites)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        gram, cross = problem.gram(released), released[problem.cross_index]
-        whole = jnp.zeros((p + 1, p + 1)).at[:p, :p].set(gram).at[:p, p].set(cross).at[p, :p].set(cross)
-        values, vectors = jnp.linalg.eigh(whole.at[p, p].set(released[problem.square_index]))
-        whole = (vectors * jnp.maximum(values, 1e-9 * jnp.maximum(values[-1], 1.0))) @ vectors.T
-        estimate = jnp.linalg.solve(whole[:p, :p], whole[:p, p])
-        rss = jnp.maximum(whole[p, p] - estimate @ whole[:p, p], 1e-9)
-        keys = jax.random.split(key, settings.draws)
-        return jax.vmap(lambda k: draw_response(k, whole[:p, :p], estimate, rss, problem.n, prior))(keys), {}
+        parts = split_by_site(released, [site.noises for site in sites])
+        fits = [_projected(site, site.noises.best(part)) for site, part in zip(sites, parts, strict=True)]
+        found = update(Fit(*(jnp.stack(part) for part in zip(*fits, strict=True))), n, prior)
+        return jax.vmap(lambda k: draw(k, found))(jax.random.split(key, settings.draws)), {}
 
     return chain
+
+
+def _projected(site: FreeGram, entries: Any) -> Fit:
+    p = len(site.cross_index)
+    gram, cross = site.gram(entries, site.n), entries[site.cross_index]
+    whole = jnp.zeros((p + 1, p + 1)).at[:p, :p].set(gram).at[:p, p].set(cross).at[p, :p].set(cross)
+    values, vectors = jnp.linalg.eigh(whole.at[p, p].set(entries[site.square_index]))
+    whole = (vectors * jnp.maximum(values, 1e-9 * jnp.maximum(values[-1], 1.0))) @ vectors.T
+    estimate = jnp.linalg.solve(whole[:p, :p], whole[:p, p])
+    return Fit(whole[:p, :p], estimate, jnp.maximum(whole[p, p] - estimate @ whole[:p, p], 1e-9))
 
 
 def _log_inside(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 Unknown: the Gram matrix of (1, w), w = (x, y), as the sums of w and the log-Cholesky coordinates of its centred
 scatter, so that every point is a possible matrix. Target: its normal-Wishart density (`conjugate_gram`) times the
-density of the noise. The parameters given the matrix are then drawn exactly.
+density of the noise. The parameters given the matrix are then drawn exactly. Several sites have a matrix each and share
+theta and sigma.
 
 Coordinates. The chain starts at the release, drawn towards the prior mean by the precision of each, with the centred
 block made positive definite. Around that start u0 it samples t in u = u0 + J^-1 diag(s) t, J the derivative of the
@@ -12,7 +13,7 @@ deviations, whatever n and epsilon, so the work does not grow with n.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,30 +22,42 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.conjugate_gram import Centred, Numbers, draw_parameters, log_density
+from tacit.samplers.conjugate_gram import Centred, Numbers, draw_covariates, fit, log_site
+from tacit.samplers.noises import Noises, split_by_site
 from tacit.samplers.nuts import nuts
+from tacit.samplers.response import draw, log_evidence, update
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyGram:
-    """What was released: entries of the Gram matrix of (1, w), plus noise.
+    """What was released about the rows of one site: entries of the Gram matrix of (1, w), plus noise.
 
     ``order`` says where each released entry stands in the list (sums of w, upper triangle of the sums of products of w
-    row by row); ``size`` is the length of w. ``scales`` and ``sds`` belong to the noise, whose log density at scale 1
-    is
-    ``log_noise``.
+    row by row); ``size`` is the length of w.
     """
 
     size: int
     order: Any
     n: float
-    scales: Any
-    sds: Any
-    log_noise: Callable[[Any], Any]
+    noises: Noises
 
-    def entries(self, centred: Centred) -> Any:
-        """The released entries of an exact matrix."""
-        block = centred.block(self.n)
+    @property
+    def scales(self) -> Any:
+        """The scale of each entry's noise in the first release; for methods that take no second one."""
+        return self.noises.scales[0]
+
+    @property
+    def sds(self) -> Any:
+        """The standard deviation of each entry's noise, all releases taken together."""
+        return self.noises.sds
+
+    def log_noise(self, residual: Any) -> Any:
+        """The log density of the first release's noise at scale 1."""
+        return self.noises.log_densities[0](residual)
+
+    def entries(self, centred: Centred, n: Any = None) -> Any:
+        """The released entries of an exact matrix; ``n`` stands for another site's number of rows."""
+        block = centred.block(self.n if n is None else n)
         return jnp.concatenate([centred.sums, block[np.triu_indices(self.size)]])[self.order]
 
     def matrix(self, entries: Any) -> tuple[Any, Any]:
@@ -71,14 +84,17 @@ def prior_moments(layout: NoisyGram, prior: Numbers) -> tuple[Any, Any]:
     return layout.n * mean[layout.order], layout.n * spread[layout.order]
 
 
-def collapsed_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
-    """NUTS on the latent matrix."""
-    size, n = layout.size, layout.n
-    mean, spread = prior_moments(layout, prior)
-    precision = 1 / layout.sds**2 + 1 / spread**2
+def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -> Chain:
+    """NUTS on the latent matrices of all sites, which have one layout."""
+    layout = sites[0]
+    size = layout.size
+    n = np.array([site.n for site in sites])
+    mean, spread = (np.stack(part) for part in zip(*(prior_moments(site, prior) for site in sites), strict=True))
+    sds = np.stack([site.sds for site in sites])
+    precision = 1 / sds**2 + 1 / spread**2
     steps = 1 / np.sqrt(precision)
     lower, diagonal = np.tril_indices(size, -1), np.diag_indices(size)
-    floor = min(0.1 * float(mean.max()), float(steps[layout.order >= size].min()))
+    floors = np.minimum(0.1 * mean.max(axis=1), steps[:, layout.order >= size].min(axis=1))
 
     def unpack(u: Any) -> Centred:
         factor = jnp.zeros((size, size)).at[diagonal].set(jnp.exp(u[size : 2 * size])).at[lower].set(u[2 * size :])
@@ -86,33 +102,42 @@ def collapsed_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Ch
 
     def log_jacobian(u: Any) -> Any:
         # From log-Cholesky coordinates to the entries of the scatter: prod_i L_ii^(size - i + 1), i from 0.
-        return jnp.sum(u[size : 2 * size] * (size + 1.0 - np.arange(size)))
+        return jnp.sum(u[..., size : 2 * size] * (size + 1.0 - np.arange(size)))
 
-    def start(released: Any) -> Any:
-        blended = (released / layout.sds**2 + mean / spread**2) / precision
+    def entries(u: Any, n: Any) -> Any:
+        return layout.entries(unpack(u), n)
+
+    def start(blended: Any, n: Any, floor: Any) -> Any:
         sums, block = layout.matrix(blended)
         values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / n)
         factor = jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T)
         return jnp.concatenate([sums, jnp.log(jnp.diagonal(factor)), factor[lower]])
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        origin = start(released)
-        jacobian = jax.jacfwd(lambda u: layout.entries(unpack(u)))(origin)
-        scaling = jnp.linalg.solve(jacobian, jnp.diag(jnp.asarray(steps)))
+        parts = split_by_site(released, [site.noises for site in sites])
+        best = jnp.stack([site.noises.best(part) for site, part in zip(sites, parts, strict=True)])
+        origin = jax.vmap(start)((best / sds**2 + mean / spread**2) / precision, n, floors)
+        jacobian = jax.vmap(jax.jacfwd(entries))(origin, n)
+        scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(jnp.asarray(steps)))
+
+        def place(t: Any) -> Any:
+            return origin + jnp.einsum("kij,kj->ki", scaling, t.reshape(origin.shape))
 
         def target(t: Any) -> Any:
-            u = origin + scaling @ t
-            centred = unpack(u)
-            residual = (released - layout.entries(centred)) / layout.scales
-            noise = jnp.sum(layout.log_noise(residual))
-            return log_density(centred, n, prior) + log_jacobian(u) + noise
+            u = place(t)
+            centred = jax.vmap(unpack)(u)
+            exact = jax.vmap(entries)(u, n)
+            noise = sum(site.noises.log_density(part, own) for site, part, own in zip(sites, parts, exact, strict=True))
+            alone = jnp.sum(jax.vmap(lambda c, rows: log_site(c, rows, prior))(centred, n))
+            together = log_evidence(update(jax.vmap(fit)(centred, n), n.sum(), prior.response))
+            return alone + together + log_jacobian(u) + noise
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        first = 0.1 * jax.random.normal(for_start, origin.shape)
+        first = 0.1 * jax.random.normal(for_start, (origin.size,))
         positions, info = nuts(for_chain, target, first, warmup=settings.warmup, draws=settings.draws, dense=True)
         keys = jax.random.split(for_parameters, settings.draws)
-        parameters = jax.vmap(lambda k, t: draw_parameters(k, unpack(origin + scaling @ t), n, prior))(keys, positions)
-        return parameters, info
+        finish = jax.vmap(lambda k, t: _draw_all(k, jax.vmap(unpack)(place(t)), n, prior))
+        return finish(keys, positions), info
 
     return chain
 
@@ -129,12 +154,26 @@ def project_centred(sums: Any, block: Any, n: Any) -> Centred:
     return Centred(sums, jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T))
 
 
-def naive_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
-    """The released matrix taken for the exact one, its centred block projected to be positive definite."""
+def naive_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -> Chain:
+    """The released matrices taken for the exact ones, their centred blocks projected to be positive definite."""
+    n = np.array([site.n for site in sites])
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        centred = project_centred(*layout.matrix(released), layout.n)
-        keys = jax.random.split(key, settings.draws)
-        return jax.vmap(lambda k: draw_parameters(k, centred, layout.n, prior))(keys), {}
+        parts = split_by_site(released, [site.noises for site in sites])
+        centred = [
+            project_centred(*site.matrix(site.noises.best(part)), site.n)
+            for site, part in zip(sites, parts, strict=True)
+        ]
+        stacked = Centred(*(jnp.stack(part) for part in zip(*centred, strict=True)))
+        return jax.vmap(lambda k: _draw_all(k, stacked, n, prior))(jax.random.split(key, settings.draws)), {}
 
     return chain
+
+
+def _draw_all(key: Any, centred: Centred, n: Any, prior: Numbers) -> Arrays:
+    """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own."""
+    for_response, for_covariates = jax.random.split(key)
+    keys = jax.random.split(for_covariates, len(n))
+    law = jax.vmap(lambda k, c, rows: draw_covariates(k, c, rows, prior))(keys, centred, n)
+    law = law if len(n) > 1 else {name: value[0] for name, value in law.items()}
+    return {**draw(for_response, update(jax.vmap(fit)(centred, n), n.sum(), prior.response)), **law}

@@ -1,0 +1,53 @@
+"""The noise of one or more releases about the same rows, as samplers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Noises:
+    """Releases z_1..z_J of the same exact entries, each with noise of its own.
+
+    ``scales`` and ``spreads`` (J, entries) are the scale and the standard deviation of each; ``log_densities`` has for
+    each release the log density of its noise at scale 1.
+    """
+
+    scales: Any
+    spreads: Any
+    log_densities: tuple[Callable[[Any], Any], ...]
+
+    @property
+    def releases(self) -> int:
+        """How many releases there are."""
+        return len(self.log_densities)
+
+    @property
+    def sds(self) -> Any:
+        """The standard deviation of `best`, an array (entries,)."""
+        return 1 / np.sqrt(np.sum(1 / self.spreads**2, axis=0))
+
+    def best(self, released: Any) -> Any:
+        """The mean of the releases (J, entries), weighted by their precision."""
+        return jnp.sum(released / self.spreads**2, axis=0) * self.sds**2
+
+    def log_density(self, released: Any, entries: Any) -> Any:
+        """The log density of all releases (J, entries) given the exact entries, up to a constant."""
+        residuals = (released - entries) / self.scales
+        return sum(jnp.sum(log(residual)) for log, residual in zip(self.log_densities, residuals, strict=True))
+
+
+def split_by_site(released: Any, sites: Sequence[Noises]) -> list[Any]:
+    """The flat list of all released numbers as one array (J, entries) a site."""
+    parts: list[Any] = []
+    start = 0
+    for site in sites:
+        stop = start + site.scales.size
+        parts.append(released[start:stop].reshape(site.scales.shape))
+        start = stop
+    return parts

@@ -1,0 +1,69 @@
+"""What a posterior says about itself before anybody trusts it, and what its prior expected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import tacit
+
+SCHEMA = tacit.Schema(cost=(0, 1000), age=(20, 80), smoker=["no", "yes"])
+LINEAR = tacit.Plan(tacit.LinearRegression("cost ~ age"), SCHEMA, tacit.PureDP(50.0))
+INSIDE = {"theta": np.array([0.0, 0.2]), "sigma": 0.15, "mu_x": np.array([0.0]), "Sigma_x": np.array([[0.05]])}
+
+
+def _posterior(parameters, **options):
+    release = tacit.simulate(LINEAR, n=2000, seed=1, parameters=parameters).release
+    return tacit.infer(release, method="naive", **options)
+
+
+def test_it_says_how_much_was_clamped():
+    """Seed 1. About 5% of the ages lie outside their bounds; with everything well inside nothing is said."""
+    wide = _posterior({**INSIDE, "Sigma_x": np.array([[0.35]])})
+    assert any("values of age lie outside" in text for text in wide.warnings())
+    assert not any("values of cost lie outside" in text for text in wide.warnings())
+    assert not any("lie outside" in text for text in _posterior(INSIDE).warnings())
+
+
+def test_it_says_when_the_release_says_nothing():
+    """Seed 2: 20 rows at epsilon 0.0001 against 2,000 at 1."""
+    for epsilon, n, empty in ((1e-4, 20, True), (1.0, 2000, False)):
+        plan = tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(epsilon))
+        posterior = tacit.infer(tacit.simulate(plan, n=n, seed=2).release)
+        assert any("hardly says anything" in text for text in posterior.warnings()) == empty
+
+
+def test_it_says_when_the_sampler_struggled():
+    posterior = _posterior(INSIDE, draws=50)
+    assert any("Few effective draws" in text for text in posterior.warnings())
+    diverged = np.zeros((4, 50), bool)
+    diverged[0, :3] = True
+    posterior.tree["sample_stats"] = xr.DataTree(xr.Dataset({"diverging": (("chain", "draw"), diverged)}))
+    assert any("1.5% of the draws diverged" in text for text in posterior.warnings())
+    theta = posterior.tree["posterior"]["theta"]
+    theta.values = theta.values + np.arange(4.0)[:, None, None]
+    assert any("chains disagree" in text for text in posterior.warnings())
+
+
+def test_the_prior_is_shown_in_both_units():
+    """A slope of 1 in mapped units is 500 / 30 of cost a year; sigma scales by 500. Means of 4,000 draws."""
+    posterior = _posterior(INSIDE)
+    rows = {row.name: row for row in posterior.prior_coefficients()}
+    assert set(rows) == {row.name for row in posterior.coefficients()} == {"Intercept", "age", "sigma"}
+    assert rows["age"].sd == pytest.approx(rows["age"].mapped_sd * 500 / 30, rel=1e-9)
+    assert rows["sigma"].sd == pytest.approx(rows["sigma"].mapped_sd * 500, rel=1e-9)
+    page = tacit.report(posterior)
+    assert "prior sd, mapped units" in page
+    assert "Coefficients in the units of the data" in page
+
+
+def test_the_default_prior_expects_what_the_bounds_allow():
+    """Seed 0, 4,000 draws at each point of the middle half: 99% inside the bounds, less 5 standard errors (0.8%)."""
+    ages = {"age": [35.0, 42.0, 50.0, 58.0, 65.0]}
+    inside = tacit.prior_predictive(LINEAR, ages).draws
+    assert np.mean((inside >= 0) & (inside <= 1000)) >= 0.99 - 0.008
+    wide = tacit.prior_predictive(LINEAR, ages, prior={"b0": 1.0}).draws
+    assert np.mean((wide >= 0) & (wide <= 1000)) < 0.95, "power: a prior that is too wide"
+    with pytest.raises(tacit.InputError, match="to be a regression"):
+        tacit.prior_predictive(tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(1.0)), {})
