@@ -24,10 +24,10 @@ def rows() -> list[dict[str, Any]]:
     """One row a law: median seconds of tacit and of OpenDP, the least and most of each, and the ratio of medians."""
     import opendp.prelude as dp
 
-    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-    from tacit.mechanisms.entropy import OSEntropy
-    from tacit.mechanisms.rounded_gaussian import RoundedGaussian
+    from tacit.noise.discrete_gaussian import DiscreteGaussian
+    from tacit.noise.discrete_laplace import DiscreteLaplace
+    from tacit.noise.entropy import OSEntropy
+    from tacit.noise.rounded_gaussian import RoundedGaussian
 
     dp.enable_features("contrib")
     integers = dp.vector_domain(dp.atom_domain(T="i64"))

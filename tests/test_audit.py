@@ -10,9 +10,9 @@ import pytest
 from tacit.audit.empirical import Attack, epsilon_lower_bound
 from tacit.audit.profile import hockey_stick
 from tacit.errors import InputError
-from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.mechanisms.rounded_gaussian import RoundedGaussian
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.discrete_laplace import DiscreteLaplace
+from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.privacy import gaussian
 
 # Clopper-Pearson lower bounds, computed to 20 digits.

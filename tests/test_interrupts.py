@@ -130,7 +130,7 @@ STAGES = {
     "an entry is half-way into the ledger": ("tacit.ledger.store:Transaction.append", "after", True, False),
     "the price is on the disk": ("tacit.ledger.ledger:Ledger.spend", "after", True, False),
     "rows are counted": ("tacit.statistics.counts:Counts.batch_sum", "before", True, False),
-    "noise is drawn": ("tacit.mechanisms.discrete_laplace:DiscreteLaplace.sample", "after", True, False),
+    "noise is drawn": ("tacit.noise.discrete_laplace:DiscreteLaplace.sample", "after", True, False),
     "the release is made": ("tacit.release:Release.to_plain", "before", True, False),
     "the release is noted": ("tacit.ledger.ledger:Ledger.record_release", "after", True, False),
     "the temporary file is written": ("os:fsync", "before", True, True),

@@ -26,7 +26,9 @@ from tacit.cli.ledger import app
 from tacit.errors import InputError, RefusedError
 from tacit.ledger import Ledger, Receipt, digest, store, words
 from tacit.ledger import ledger as ledger_module
-from tacit.plan import AddNoise, Person, Plan
+from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.person import Person
+from tacit.plan import Plan
 from tacit.privacy import gaussian
 from tacit.privacy.composition import split
 from tacit.privacy.events import BoundedRangeEvent, GaussianEvent, LaplaceEvent, PureEvent, RenyiEvent

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit.boundary import exact_sums, needed
+from laws.cases import exact_sums
+from tacit.boundary import needed
 from tacit.models.linear import LinearRegression
 from tacit.report.words import explain, explain_plain
 from tacit.schema import Identifier
@@ -285,7 +286,7 @@ def test_the_page_says_whose_privacy_it_is():
             assert said in page
             assert unsaid not in page
             assert ("privacy added is included" in page) is (method is None)
-            assert ("50 people" in page) is (plan.mechanism.unit is not None)
+            assert ("50 people" in page) is (plan.mechanism.person is not None)
 
 
 def test_simulation_and_inference_go_through():

@@ -89,7 +89,7 @@ def test_two_releases_of_the_same_rows_are_one_release_with_less_noise():
         first.release.noise, scales=tuple(round(s / 2**0.5) for s in first.release.noise.scales)
     )
     both = dataclasses.replace(
-        first.release, plan=dataclasses.replace(first.release.plan, budget=tacit.ZCDP(0.04 * (1 + 1e-6))), noise=noise
+        first.release, plan=dataclasses.replace(first.release.plan, budget=tacit.ZCDP(0.04 * (1 + 1e-6))), law=noise
     )
     single = tacit.infer(both, prior=NARROW)
     for name in ("theta", "sigma", "mu_x"):

@@ -60,7 +60,8 @@ def _apart(first, second):
 def _louder(problem):
     """The planted fault: noise taken to be 20% wider than it was."""
     scales = tuple(round(1.2 * scale) for scale in problem.noise.scales)
-    return replace(problem, noise=type(problem.noise)(scales))
+    (site,) = problem.sites
+    return replace(problem, sites=(replace(site, noises=(type(problem.noise)(scales),)),))
 
 
 def test_the_kernel_is_exact_where_everything_can_be_enumerated():

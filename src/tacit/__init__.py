@@ -8,14 +8,14 @@ from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
 from tacit.infer import infer as infer
 from tacit.ledger import Ledger as Ledger
+from tacit.mechanisms.add_noise import AddNoise as AddNoise
+from tacit.mechanisms.person import Person as Person
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
-from tacit.plan import AddNoise as AddNoise
-from tacit.plan import Person as Person
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.posterior import Prediction as Prediction

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import InputError, TacitError, expected
 from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, Receipt, digest
-from tacit.mechanisms.entropy import OSEntropy
+from tacit.mechanisms.mechanism import Collector
 from tacit.names import check_name
-from tacit.plan import Person, Plan, as_plan
+from tacit.noise.entropy import OSEntropy
+from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.schema import Schema
-from tacit.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     from tacit.sources.base import Batch, Source
@@ -63,20 +63,19 @@ def privatize(
     with uninterrupted():
         receipt = None
         if book is not None:
-            unit = plan.mechanism.unit
-            receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=unit.id if unit else None)
+            person = plan.mechanism.person
+            receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=person.id if person else None)
     # From here on the budget counts as spent, whatever happens.
-    n, sums = _sums_at_any_rate(source, plan, progress)
-    law = plan.noise()
-    noise = law.sample(1, OSEntropy())[0]
+    crossing = plan.crossing()
+    n, collected = _collect_at_any_rate(source, plan, progress)
     release = Release(
         plan=plan,
         n=n,
-        values=tuple(s + int(e) for s, e in zip(sums, noise, strict=True)),
+        values=crossing.cross(collected, n, OSEntropy()),
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
-        noise=law,
+        law=crossing.law,
     )
     if book is not None and receipt is not None:
         _note_release(book, receipt, release)
@@ -94,33 +93,39 @@ def _note_release(book: Ledger, receipt: Receipt, release: Release) -> None:
 
 
 def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
-    """The columns to read, and the schema to read them by: the statistic's, and who a row belongs to."""
-    columns, unit = plan.statistic().columns, plan.mechanism.unit
-    if unit is None:
+    """The columns to read, and the schema to read them by: the crossing's, and who a row belongs to."""
+    columns, person = plan.crossing().columns, plan.mechanism.person
+    if person is None:
         return columns, plan.schema
-    return (*columns, unit.id), plan.schema.with_identifier(unit.id)
+    return (*columns, person.id), plan.schema.with_identifier(person.id)
 
 
-def exact_sums(source: Source, plan: Plan, progress: Progress | None = None) -> tuple[int, list[int]]:
-    """n and the exact integer statistic. Secret: only noise makes it fit to leave this module."""
-    statistic = plan.statistic()
+def collect(source: Source, plan: Plan, progress: Progress | None = None) -> tuple[int, Collector]:
+    """n and what the mechanism keeps of the rows. Secret: only the crossing makes it fit to leave this module."""
+    crossing, person = plan.crossing(), plan.mechanism.person
+    collected = crossing.collector()
     columns, schema = needed(plan)
-    batches = source.batches(schema, columns, statistic.batch_rows)
-    if plan.mechanism.unit is not None:
-        n, sums = _sums_by_person(batches, schema, statistic, plan.mechanism.unit)
+    batches = source.batches(schema, columns, collected.batch_rows)
+    if person is None:
+        n = _add_all(_watched(batches, progress), collected)
+    else:
+        from tacit.sources.people import by_person
+
+        people = by_person(batches, schema, crossing.columns, person=person.id, max_rows=person.max_rows)
+        _add_all(people.kept.split(collected.batch_rows), collected)
+        collected.add(people.filler.columns, times=people.empty)
+        n = people.rows
         if progress is not None:
             progress(n)  # how many rows were read is between the people and the data
-    else:
-        n, sums = _sums(_watched(batches, progress), statistic)
     if n == 0:
         raise InputError(_NO_ROWS)
-    return n, sums
+    return n, collected
 
 
-def _sums_at_any_rate(source: Source, plan: Plan, progress: Progress | None) -> tuple[int, list[int]]:
-    """`exact_sums`, where a fault that nobody foresaw says nothing: its own message may quote a row."""
+def _collect_at_any_rate(source: Source, plan: Plan, progress: Progress | None) -> tuple[int, Collector]:
+    """`collect`, where a fault that nobody foresaw says nothing: its own message may quote a row."""
     try:
-        return exact_sums(source, plan, progress)
+        return collect(source, plan, progress)
     except TacitError:  # one of the sentences that name the source and nothing else
         raise
     except Exception:
@@ -128,23 +133,12 @@ def _sums_at_any_rate(source: Source, plan: Plan, progress: Progress | None) -> 
     raise InputError(_BROKEN)  # out here: raised inside the handler it would carry the fault along
 
 
-def _sums(batches: Iterator[Batch], statistic: Statistic) -> tuple[int, list[int]]:
-    n, sums = 0, [0] * len(statistic.entries)
+def _add_all(batches: Iterator[Batch], collected: Collector) -> int:
+    n = 0
     for batch in batches:
         n += batch.rows
-        sums = [a + b for a, b in zip(sums, statistic.batch_sum(batch.columns), strict=True)]
-    return n, sums
-
-
-def _sums_by_person(
-    batches: Iterator[Batch], schema: Schema, statistic: Statistic, unit: Person
-) -> tuple[int, list[int]]:
-    from tacit.sources.people import by_person
-
-    people = by_person(batches, schema, statistic.columns, person=unit.id, max_rows=unit.max_rows)
-    _, sums = _sums(people.kept.split(statistic.batch_rows), statistic)
-    one_empty = statistic.batch_sum(people.filler.columns)  # exact, so that as many as it takes are a product
-    return people.rows, [a + people.empty * b for a, b in zip(sums, one_empty, strict=True)]
+        collected.add(batch.columns)
+    return n
 
 
 def _watched(batches: Iterator[Batch], progress: Progress | None) -> Iterator[Batch]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.mechanisms.noise import Noise
 from tacit.models.model import Model, Prior, Problem, Site
+from tacit.noise.noise import Noise
 from tacit.posterior import Posterior, build_tree, posterior_axes
 from tacit.release import Release, as_release
 from tacit.samplers.chain import Chain, Settings
@@ -99,7 +99,7 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
                 "to belong to one release, unless same_rows=True says that they are about the same rows",
             )
         for one in site[1:]:
-            if (one.n, one.plan.mechanism.unit) != (site[0].n, site[0].plan.mechanism.unit):
+            if (one.n, one.plan.mechanism.person) != (site[0].n, site[0].plan.mechanism.person):
                 raise expected("release", one.id, f"to have the n and the unit of privacy of {site[0].id!r}")
     if same_rows and len(sites) == len(releases):
         raise InputError("Expected same_rows to be left out: no two of the releases are about the same dataset.")

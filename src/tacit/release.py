@@ -1,8 +1,8 @@
 """The release: the one thing that crosses the boundary, as a versioned JSON file.
 
-It holds noisy integers and what is needed to read them: the plan, n, the lattice unit and the noise. What can be
-derived from the plan is written down as well, for readers in other languages, and checked on the way in: a release
-whose numbers contradict its plan is refused.
+It holds randomised integers and what is needed to read them: the plan, n, the lattice unit and the law by which they
+were drawn. What can be derived from the plan is written down as well, for readers in other languages, and checked on
+the way in: a release whose numbers contradict its plan is refused.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
-from tacit.mechanisms.noise import Noise
-from tacit.mechanisms.registry import NOISES
+from tacit.mechanisms.mechanism import Crossing, Law
 from tacit.names import check_name
+from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.privacy.guarantees import Guarantee
 
@@ -27,7 +28,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Release:
-    """Noisy integers, and all that is public about them.
+    """Randomised integers, and all that is public about them.
 
     ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which ledger entry paid for it; None
     means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
@@ -40,22 +41,19 @@ class Release:
     id: str
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
-    noise: Noise = None  # type: ignore[assignment]  # what was drawn; the plan's own noise unless a file says otherwise
+    law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        if self.noise is None:  # pyright: ignore[reportUnnecessaryComparison]
-            object.__setattr__(self, "noise", self.plan.noise())
-        self._check_noise()
+        crossing = self.plan.crossing(self.law)
+        object.__setattr__(self, "law", crossing.law)
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
         if not all(_is_int(v) for v in self.values):
             raise InputError("Expected values to be whole numbers.")
-        if len(self.values) != len(self.entries):
-            raise expected("values", len(self.values), f"numbers to be {len(self.entries)}, one an entry")
-        limit = self.n * self.unit + 2**16 * max(self.noise.scales)
-        if any(abs(v) > limit for v in self.values):
-            raise InputError("Expected values to lie within n lattice units plus 65536 noise scales of 0.")
+        if len(self.values) != len(crossing.entries):
+            raise expected("values", len(self.values), f"numbers to be {len(crossing.entries)}, one an entry")
+        crossing.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
         if not isinstance(self.simulated, bool):
@@ -63,24 +61,27 @@ class Release:
         if self.ledger is not None:
             _check_receipt(self.ledger)
 
-    def _check_noise(self) -> None:
-        """The noise in the file need not be what today's code would choose, but it must meet the plan's budget."""
-        if self.plan.mechanism.law not in (None, self.noise.kind):
-            raise expected("noise", self.noise.kind, f"to be the plan's, {self.plan.mechanism.law}")
-        if len(self.noise.scales) != len(self.entries):
-            raise expected("scales", len(self.noise.scales), f"of the noise to be {len(self.entries)}, one an entry")
-        if not self.noise.event(self.plan.sensitivity()).satisfies(self.plan.budget):
-            raise expected("noise", self.noise.kind, f"to be large enough for {self.plan.budget.symbols}")
+    @cached_property
+    def crossing(self) -> Crossing:
+        """The way across the boundary that this release took."""
+        return self.plan.crossing(self.law)
 
     @property
     def entries(self) -> tuple[str, ...]:
         """The name of each value."""
-        return self.plan.statistic().entries
+        return self.crossing.entries
 
     @property
     def unit(self) -> int:
         """The integer that stands for a real 1."""
-        return self.plan.statistic().unit
+        return self.crossing.unit
+
+    @property
+    def noise(self) -> Noise:
+        """The noise that was added, where that is the mechanism."""
+        if not isinstance(self.law, Noise):
+            raise expected("kind", self.plan.mechanism.kind, 'of [mechanism] to be "noise"')
+        return self.law
 
     @property
     def guarantee(self) -> Guarantee:
@@ -98,7 +99,7 @@ class Release:
             "unit": self.unit,
             "entries": list(self.entries),
             "values": list(self.values),
-            "noise": {"law": self.noise.kind, "scales": list(self.noise.scales)},
+            self.plan.mechanism.law_field: self.law.to_plain(),
             "guarantee": self.guarantee.to_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
@@ -121,15 +122,16 @@ class Release:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
+            plan = Plan.from_plain(plain["plan"])
             release = cls(
-                plan=Plan.from_plain(plain["plan"]),
+                plan=plan,
                 n=plain["n"],
                 values=tuple(values),
                 dataset=plain["dataset"],
                 id=plain["id"],
                 ledger=plain["ledger"],
                 simulated=plain["simulated"],
-                noise=_noise_from_plain(plain["noise"]),
+                law=plan.mechanism.law_from_plain(plain[plan.mechanism.law_field]),
             )
         except KeyError as error:
             raise InputError(f"Expected the release to have the field {error.args[0]!r}.") from None
@@ -176,15 +178,6 @@ def _check_receipt(receipt: object) -> None:
             raise expected(f"ledger {name}", receipt[name], f"to be {digits} hexadecimal digits")
     if not _is_int(receipt["entry"]) or not 1 <= receipt["entry"] < 2**63:
         raise expected("ledger entry", receipt["entry"], "to be a whole number, at least 1")
-
-
-def _noise_from_plain(plain: object) -> Noise:
-    if not isinstance(plain, dict) or set(plain) != {"law", "scales"} or plain["law"] not in list(NOISES):
-        raise InputError(f"Expected the release's noise to say its law, one of {', '.join(NOISES)}, and its scales.")
-    scales = plain["scales"]
-    if not isinstance(scales, list) or not all(_is_int(scale) for scale in scales):
-        raise InputError("Expected the scales of the release's noise to be whole numbers.")
-    return NOISES[plain["law"]](tuple(scales))
 
 
 def _is_int(value: object) -> bool:

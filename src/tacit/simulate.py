@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.boundary import exact_sums, needed
+from tacit.boundary import collect, needed
 from tacit.disturb import Disturbance
 from tacit.errors import expected
 from tacit.infer import check_settings, posterior_arrays, problem_for
+from tacit.mechanisms.add_noise import Sums
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
@@ -37,7 +38,7 @@ class SeededEntropy:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A simulated release with what a real one hides: the true parameters and the exact statistic."""
+    """A simulated release with what a real one hides: the true parameters and the exact sums, where sums are taken."""
 
     release: Release
     parameters: Mapping[str, Any]
@@ -79,20 +80,20 @@ def simulate(
         parameters = plan.model.draw_parameters(problem.prior, plan.schema, rng)
     rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
     if disturb is not None:
-        rows = disturb.applied(rows, parameters, plan.model, plan.schema, rng)
-    unit = plan.mechanism.unit
-    if unit is not None:
-        if n % unit.max_rows:
-            raise expected("n", n, f"to be a multiple of max_rows={unit.max_rows}: everyone has that many rows")
-        rows = {**rows, unit.id: [i // unit.max_rows for i in range(n)]}
-    _, sums = exact_sums(open_source(rows, *needed(plan)), plan)
-    noise = plan.noise().sample(1, SeededEntropy(seed))[0]
+        rows = disturb.applied(rows, dict(parameters), plan.model, plan.schema, rng)
+    person = plan.mechanism.person
+    if person is not None:
+        if n % person.max_rows:
+            raise expected("n", n, f"to be a multiple of max_rows={person.max_rows}: everyone has that many rows")
+        rows = {**rows, person.id: [i // person.max_rows for i in range(n)]}
+    _, collected = collect(open_source(rows, *needed(plan)), plan)
+    crossing = plan.crossing()
     release = Release(
         plan=plan,
         n=n,
-        values=tuple(s + int(e) for s, e in zip(sums, noise, strict=True)),
+        values=crossing.cross(collected, n, SeededEntropy(seed)),
         dataset=f"simulated-{seed}",
         id=f"simulated-{seed}",
         simulated=True,
     )
-    return Simulation(release, parameters, tuple(sums))
+    return Simulation(release, parameters, tuple(collected.totals) if isinstance(collected, Sums) else ())

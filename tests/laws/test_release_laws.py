@@ -7,8 +7,8 @@ import json
 import pytest
 
 import tacit
-from laws.cases import PLANS
-from tacit.boundary import exact_sums, needed
+from laws.cases import PLANS, exact_sums
+from tacit.boundary import needed
 from tacit.sources.open import open_source
 
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from laws.cases import EXAMPLES
+from laws.cases import EXAMPLES, exact_sums
 from tacit.audit.sensitivity import contribution, search_sensitivity
-from tacit.boundary import exact_sums
 from tacit.plan import Plan
 from tacit.privacy.guarantees import PureDP
 from tacit.privacy.sensitivity import Sensitivity

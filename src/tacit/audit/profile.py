@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.errors import expected
-from tacit.mechanisms.noise import Noise
+from tacit.noise.noise import Noise
 
 _MOST_POINTS = 40_000_000
 _TAIL = 45.0  # outside the window the noise's density is e^-45 of its peak; the mass there is added to the result

@@ -11,6 +11,7 @@ import math
 import os
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,7 +97,7 @@ def privatize(
         print_json({**{k: v for k, v in release.to_plain().items() if k != "plan"}, "release": str(output)})
         return
     numbers = "1 noisy number" if len(release.values) == 1 else f"{len(release.values)} noisy numbers"
-    unit = release.plan.mechanism.unit
+    unit = release.plan.mechanism.person
     whom = f"{release.n:,} rows" if unit is None else f"{release.n // unit.max_rows:,} people"
     say(f"Released {numbers} about {whom} of {release.dataset!r}: {output}")
     say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
@@ -259,10 +260,8 @@ def demo(
 
 def _drop_standard_output() -> None:
     """Let the interpreter's last flush succeed: what is still buffered could not be written."""
-    try:
+    with suppress(OSError):  # there may be no such stream
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError:  # there is no such stream
-        pass
 
 
 def main() -> None:

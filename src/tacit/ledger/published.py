@@ -48,7 +48,7 @@ def _problems(entries: Sequence[Entry], release: Release, receipt: Receipt, cont
     spend = entries[number - 1]
     if spend.kind != "spend":
         return [f"entry {number}, which its receipt points to, is not a spend"]
-    unit = release.plan.mechanism.unit
+    unit = release.plan.mechanism.person
     said = {
         "dataset": release.dataset,
         "plan": digest(release.plan.to_plain()),

@@ -1,35 +1,24 @@
-"""The noises by name, and which one a budget gets."""
+"""The mechanisms by kind."""
 
 from __future__ import annotations
 
-from tacit.errors import expected
-from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.mechanisms.noise import Noise
-from tacit.mechanisms.rounded_gaussian import RoundedGaussian
-from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
-from tacit.privacy.sensitivity import Sensitivity
+from collections.abc import Mapping
+from typing import Any
 
-NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (DiscreteLaplace, DiscreteGaussian, RoundedGaussian)}
+from tacit.errors import did_you_mean, expected
+from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.mechanism import Mechanism
 
-# The candidates for each definition; among several the one with the smallest total variance is taken.
-_FOR_BUDGET: dict[type[Guarantee], tuple[type[Noise], ...]] = {
-    PureDP: (DiscreteLaplace,),
-    ApproxDP: (DiscreteLaplace, DiscreteGaussian),  # pure epsilon-DP is (epsilon, delta)-DP as well
-    ZCDP: (DiscreteGaussian,),
-    RenyiDP: (DiscreteGaussian,),
-    GDP: (RoundedGaussian,),
-}
+MECHANISMS: dict[str, type[Mechanism]] = {mechanism.kind: mechanism for mechanism in (AddNoise,)}
 
 
-def noise_for(budget: Guarantee, sensitivity: Sensitivity, kind: str | None) -> Noise:
-    """The noise of this ``kind`` (None: the one that suits the budget best), calibrated to ``budget``."""
-    if kind is not None:
-        if kind not in NOISES:
-            raise expected("kind", kind, f"to be one of {', '.join(NOISES)}")
-        return NOISES[kind].calibrate(budget, sensitivity)
-    candidates = _FOR_BUDGET.get(type(budget))
-    if candidates is None:
-        raise expected("budget", budget, f"to be one of {', '.join(known.__name__ for known in _FOR_BUDGET)}")
-    calibrated = [noise.calibrate(budget, sensitivity) for noise in candidates]
-    return min(calibrated, key=lambda noise: sum(sd**2 for sd in noise.sd))
+def mechanism_from_plain(table: Mapping[str, Any]) -> Mechanism:
+    """Read the ``[mechanism]`` table of a plan file."""
+    kind = table.get("kind")
+    for name in table:
+        if kind is None and (hint := did_you_mean(name, ["kind"])):
+            raise expected("mechanism key", name, f"to be one that [mechanism] has{hint}")
+    if not isinstance(kind, str) or kind not in MECHANISMS:
+        known = ", ".join(f'"{name}"' for name in MECHANISMS)
+        raise expected("kind", kind, f"of [mechanism] to be {known}{did_you_mean(kind, MECHANISMS)}")
+    return MECHANISMS[kind].from_plain({name: value for name, value in table.items() if name != "kind"})

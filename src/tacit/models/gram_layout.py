@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tacit.mechanisms.noise import Noise
 from tacit.models.model import Problem, Site
+from tacit.noise.noise import Noise
 from tacit.samplers.chain import Chain
 from tacit.statistics.design import Mapped, Product
 from tacit.statistics.gram import Gram

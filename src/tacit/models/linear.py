@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 from tacit.models.gram_layout import fourth_moments, free_grams, from_gram_part, noisy_grams
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.model import Example, Method, Prior, Problem
 from tacit.models.regression import Design, Regression
+from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled

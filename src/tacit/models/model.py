@@ -12,7 +12,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from tacit.errors import InputError, did_you_mean, expected, shown
-from tacit.mechanisms.noise import Noise
+from tacit.noise.noise import Noise
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic

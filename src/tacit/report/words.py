@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacit.plan import Person, Plan
+from tacit.mechanisms.person import Person
+from tacit.plan import Plan
 from tacit.schema import Category
 
 
 def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
-    statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.unit
+    statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
     read = ", ".join(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
     lines = [
@@ -39,7 +40,7 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
         "columns": list(statistic.columns),
         "entries": list(statistic.entries),
         "unit": statistic.unit,
-        "unit_of_privacy": _unit_plain(plan.mechanism.unit),
+        "unit_of_privacy": _unit_plain(plan.mechanism.person),
         "sensitivity": {
             "l1": float(sensitivity.l1 / statistic.unit),
             "l2": float(sensitivity.l2_squared) ** 0.5 / statistic.unit,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.mechanisms.entropy import Entropy
+from tacit.noise.entropy import Entropy
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
@@ -35,6 +35,10 @@ class Noise(ABC):
                 scales,
                 "to be one or more whole numbers from 1 to 2^120; epsilon, delta, rho or mu may be too small",
             )
+
+    def to_plain(self) -> dict[str, Any]:
+        """As it stands in a release."""
+        return {"law": self.kind, "scales": list(self.scales)}
 
     @classmethod
     @abstractmethod

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.errors import InputError
-from tacit.mechanisms.registry import NOISES, noise_for
+from tacit.noise.registry import NOISES, noise_for
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.privacy.sensitivity import Sensitivity
 
@@ -65,6 +65,6 @@ def test_an_explicit_kind_is_honoured_or_refused() -> None:
 
 def test_the_registry_is_light_to_import() -> None:
     """A plan names a noise and prices it without loading an array library."""
-    code = "import sys, tacit.mechanisms.registry; print({'numpy', 'scipy', 'jax'} & set(sys.modules))"
+    code = "import sys, tacit.noise.registry; print({'numpy', 'scipy', 'jax'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import expected
-from tacit.mechanisms.entropy import Entropy
+from tacit.noise.entropy import Entropy
 from tacit.privacy.events import PureEvent
 
 
@@ -43,7 +43,7 @@ class RandomizedResponse:
         """
         import numpy as np
 
-        from tacit.mechanisms.coins import exp_minus_ratio, uniform_below, whole_numbers
+        from tacit.noise.coins import exp_minus_ratio, uniform_below, whole_numbers
 
         truth = np.asarray(codes)
         if truth.dtype.kind not in "iu" or (truth.size and not 0 <= int(truth.min()) <= int(truth.max()) < self.levels):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.mechanisms.coins import Flips, Index, Whole, whole_numbers
+from tacit.noise.coins import Flips, Index, Whole, whole_numbers
 
 
 @dataclass(frozen=True)

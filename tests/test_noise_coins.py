@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chisquare
 
-from tacit.mechanisms import coins
-from tacit.mechanisms.entropy import OSEntropy
+from tacit.noise import coins
+from tacit.noise.entropy import OSEntropy
 
 LEVEL = 1e-7
 DRAWS = 200_000

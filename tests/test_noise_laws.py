@@ -12,11 +12,11 @@ from scipy.stats import binomtest, chi2, chi2_contingency
 
 from tacit.audit.goodness import goodness_of_fit
 from tacit.errors import InputError
-from tacit.mechanisms import gaussian_draws, laplace_draws
-from tacit.mechanisms.entropy import OSEntropy
-from tacit.mechanisms.noise import Noise
-from tacit.mechanisms.proposals import fill
-from tacit.mechanisms.registry import NOISES
+from tacit.noise import gaussian_draws, laplace_draws
+from tacit.noise.entropy import OSEntropy
+from tacit.noise.noise import Noise
+from tacit.noise.proposals import fill
+from tacit.noise.registry import NOISES
 
 LEVEL = 1e-7
 DRAWS = 200_000

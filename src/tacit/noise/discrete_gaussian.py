@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.mechanisms.calibration import base_scale, calibrate_gaussian
-from tacit.mechanisms.entropy import Entropy
-from tacit.mechanisms.gaussian_limit import normal_log_density, normal_reach
-from tacit.mechanisms.noise import Noise
+from tacit.noise.calibration import base_scale, calibrate_gaussian
+from tacit.noise.entropy import Entropy
+from tacit.noise.gaussian_limit import normal_log_density, normal_reach
+from tacit.noise.noise import Noise
 from tacit.privacy.events import GaussianEvent
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, RenyiDP
 from tacit.privacy.sensitivity import Sensitivity
@@ -62,8 +62,8 @@ class DiscreteGaussian(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
-        from tacit.mechanisms.gaussian_draws import propose_gaussian
-        from tacit.mechanisms.proposals import fill
+        from tacit.noise.gaussian_draws import propose_gaussian
+        from tacit.noise.proposals import fill
 
         return fill(self.scales, size, lambda scale: propose_gaussian(scale, False, entropy))
 

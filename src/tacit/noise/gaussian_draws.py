@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.mechanisms.coins import (
+from tacit.noise.coins import (
     Flips,
     Index,
     Whole,
@@ -17,8 +17,8 @@ from tacit.mechanisms.coins import (
     random_words,
     uniform_below,
 )
-from tacit.mechanisms.entropy import Entropy
-from tacit.mechanisms.proposals import Proposal
+from tacit.noise.entropy import Entropy
+from tacit.noise.proposals import Proposal
 
 
 class _Position:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from tacit.mechanisms.calibration import base_scale, calibrate_gaussian
-from tacit.mechanisms.entropy import Entropy
-from tacit.mechanisms.gaussian_limit import normal_log_density, normal_reach
-from tacit.mechanisms.noise import Noise
+from tacit.noise.calibration import base_scale, calibrate_gaussian
+from tacit.noise.entropy import Entropy
+from tacit.noise.gaussian_limit import normal_log_density, normal_reach
+from tacit.noise.noise import Noise
 from tacit.privacy.events import GaussianEvent
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
@@ -41,8 +41,8 @@ class RoundedGaussian(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
-        from tacit.mechanisms.gaussian_draws import propose_gaussian
-        from tacit.mechanisms.proposals import fill
+        from tacit.noise.gaussian_draws import propose_gaussian
+        from tacit.noise.proposals import fill
 
         return fill(self.scales, size, lambda scale: propose_gaussian(scale, True, entropy))
 

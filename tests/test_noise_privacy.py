@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from tacit.errors import InputError
-from tacit.mechanisms.discrete_gaussian import SLACK, DiscreteGaussian
-from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.mechanisms.noise import Noise
-from tacit.mechanisms.registry import NOISES
-from tacit.mechanisms.rounded_gaussian import RoundedGaussian
+from tacit.noise.discrete_gaussian import SLACK, DiscreteGaussian
+from tacit.noise.discrete_laplace import DiscreteLaplace
+from tacit.noise.noise import Noise
+from tacit.noise.registry import NOISES
+from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.privacy import gaussian
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.privacy.sensitivity import Sensitivity

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import chisquare
 
 from tacit.errors import InputError
-from tacit.mechanisms.entropy import OSEntropy
-from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.noise.entropy import OSEntropy
 from tacit.privacy.guarantees import PureDP
+from tacit.protocols.randomized_response import RandomizedResponse
 
 LEVEL = 1e-7
 DRAWS = 100_000

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.mechanisms.calibration import base_scale, least_noise
-from tacit.mechanisms.entropy import Entropy
-from tacit.mechanisms.noise import Noise
+from tacit.noise.calibration import base_scale, least_noise
+from tacit.noise.entropy import Entropy
+from tacit.noise.noise import Noise
 from tacit.privacy.events import LaplaceEvent
 from tacit.privacy.guarantees import ApproxDP, Guarantee, PureDP
 from tacit.privacy.sensitivity import Sensitivity
@@ -49,8 +49,8 @@ class DiscreteLaplace(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
-        from tacit.mechanisms.laplace_draws import propose_laplace
-        from tacit.mechanisms.proposals import fill
+        from tacit.noise.laplace_draws import propose_laplace
+        from tacit.noise.proposals import fill
 
         return fill(self.scales, size, lambda scale: propose_laplace(scale, entropy))
 

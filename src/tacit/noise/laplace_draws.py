@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.mechanisms.coins import Whole, exp_minus_one, exp_minus_ratio, fair, heads_in_a_row, uniform_below
-from tacit.mechanisms.entropy import Entropy
-from tacit.mechanisms.proposals import Proposal
+from tacit.noise.coins import Whole, exp_minus_one, exp_minus_ratio, fair, heads_in_a_row, uniform_below
+from tacit.noise.entropy import Entropy
+from tacit.noise.proposals import Proposal
 
 
 def propose_laplace(scale: Whole, entropy: Entropy) -> Proposal:

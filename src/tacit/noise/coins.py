@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.mechanisms.entropy import Entropy
+from tacit.noise.entropy import Entropy
 
 Whole = NDArray[Any]
 Index = NDArray[np.intp]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tacit.errors import expected
-from tacit.mechanisms.noise import Noise
+from tacit.noise.noise import Noise
 from tacit.privacy import gaussian
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, RenyiDP
 from tacit.privacy.sensitivity import Sensitivity

@@ -1,0 +1,156 @@
+"""Noisy sums: the mechanism that adds integer noise to a bounded statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tacit.errors import InputError, did_you_mean, expected
+from tacit.mechanisms.mechanism import Collector, Crossing, Law, Mechanism
+from tacit.mechanisms.person import KEYS, Person, person_from_plain
+from tacit.models.model import Model
+from tacit.noise.entropy import Entropy
+from tacit.noise.noise import Noise
+from tacit.noise.registry import NOISES, noise_for
+from tacit.privacy.events import Event
+from tacit.privacy.guarantees import Guarantee
+from tacit.privacy.sensitivity import Sensitivity
+from tacit.schema import Schema
+from tacit.statistics.statistic import Statistic
+
+
+class Sums(Collector):
+    """The exact integer sums of a statistic over the rows seen so far."""
+
+    def __init__(self, statistic: Statistic) -> None:
+        self._statistic = statistic
+        self.totals = [0] * len(statistic.entries)
+
+    @property
+    def batch_rows(self) -> int:
+        """As many rows as the statistic adds up exactly."""
+        return self._statistic.batch_rows
+
+    def add(self, columns: Mapping[str, Any], *, times: int = 1) -> None:
+        """Exact, so that as many as it takes are a product."""
+        added = self._statistic.batch_sum(columns)
+        self.totals = [a + times * b for a, b in zip(self.totals, added, strict=True)]
+
+
+@dataclass(frozen=True)
+class NoisySums(Crossing):
+    """The exact sums of ``statistic`` plus ``noise``; replacing one unit of privacy moves them by ``sensitivity``."""
+
+    statistic: Statistic
+    sensitivity: Sensitivity
+    noise: Noise
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the statistic."""
+        return self.statistic.columns
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Those of the statistic."""
+        return self.statistic.entries
+
+    @property
+    def unit(self) -> int:
+        """That of the statistic."""
+        return self.statistic.unit
+
+    @property
+    def law(self) -> Noise:
+        """The noise."""
+        return self.noise
+
+    def event(self) -> Event:
+        """The event of the noise.
+
+        Proof: what leaves is the sums plus noise that is independent of the rows. n is public under replace-one. The
+        proof of the noise's own event says what that costs for sums that differ by no more than ``sensitivity``. []
+        """
+        return self.noise.event(self.sensitivity)
+
+    def collector(self) -> Sums:
+        """Sums of no rows."""
+        return Sums(self.statistic)
+
+    def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
+        """The sums plus one draw of the noise."""
+        noise = self.noise.sample(1, entropy)[0]
+        return tuple(s + int(e) for s, e in zip(collected.totals, noise, strict=True))
+
+    def check(self, values: tuple[int, ...], n: int) -> None:
+        """A row moves an entry by at most one unit; noise beyond 65536 scales has probability below e^-65536."""
+        limit = n * self.unit + 2**16 * max(self.noise.scales)
+        if any(abs(v) > limit for v in values):
+            raise InputError("Expected values to lie within n lattice units plus 65536 noise scales of 0.")
+
+
+@dataclass(frozen=True)
+class AddNoise(Mechanism):
+    """The mechanism that adds integer noise to the statistic.
+
+    ``law`` names the noise; left out, the budget decides: discrete Laplace for pure epsilon, discrete Gaussian for zCDP
+    and Renyi, rounded Gaussian for Gaussian DP, and for (epsilon, delta) whichever adds less. ``unit`` says whose
+    privacy is protected: left out, every row is a person of its own.
+    """
+
+    kind: ClassVar[str] = "noise"
+    law_field: ClassVar[str] = "noise"
+
+    law: str | None = None
+    unit: Person | None = None
+
+    def __post_init__(self) -> None:
+        if self.law is not None and (not isinstance(self.law, str) or self.law not in NOISES):
+            raise expected("law", self.law, f"to be one of {', '.join(NOISES)}{did_you_mean(self.law, NOISES)}")
+        if self.unit is not None and not isinstance(self.unit, Person):
+            raise expected("unit", self.unit, "to be a Person, or nothing when every row is one")
+
+    @property
+    def person(self) -> Person | None:
+        """The unit of privacy, where it is not a row."""
+        return self.unit
+
+    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> NoisySums:
+        """The model's statistic with the least noise for the budget, or with the noise that a release has."""
+        statistic = model.statistic(schema)
+        one_row = statistic.sensitivity()
+        sensitivity = one_row if self.unit is None else one_row.times(self.unit.max_rows)
+        noise = noise_for(budget, sensitivity, self.law) if law is None else law
+        if not isinstance(noise, Noise) or self.law not in (None, noise.kind):
+            raise expected("noise", noise.kind, f"to be the plan's, {self.law}")
+        if len(noise.scales) != len(statistic.entries):
+            raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one an entry")
+        return NoisySums(statistic, sensitivity, noise)
+
+    def law_from_plain(self, plain: object) -> Noise:
+        """Read a release's noise."""
+        if not isinstance(plain, dict) or set(plain) != {"law", "scales"} or plain["law"] not in list(NOISES):
+            raise InputError(
+                f"Expected the release's noise to say its law, one of {', '.join(NOISES)}, and its scales."
+            )
+        scales = plain["scales"]
+        if not isinstance(scales, list) or not all(isinstance(s, int) and not isinstance(s, bool) for s in scales):
+            raise InputError("Expected the scales of the release's noise to be whole numbers.")
+        return NOISES[plain["law"]](tuple(scales))
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[mechanism]`` table of a plan file."""
+        plain: dict[str, Any] = {"kind": self.kind}
+        if self.law is not None:
+            plain["law"] = self.law
+        return plain if self.unit is None else {**plain, **self.unit.to_plain()}
+
+    @classmethod
+    def from_plain(cls, table: Mapping[str, Any]) -> Self:
+        """Read the ``[mechanism]`` table of a plan file, less its ``kind``."""
+        known = ("kind", "law", *KEYS)
+        for name in table:
+            if name not in known:
+                raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
+        return cls(table.get("law"), person_from_plain(table))

@@ -1,0 +1,115 @@
+"""The interface of a mechanism: how rows cross the boundary. One is one file beside this one and a line in `registry`.
+
+A `Mechanism` is what a plan declares. Together with the plan's model, schema and budget it becomes a `Crossing`, which
+knows everything about one release in public: what is read, what is released, at what price. The boundary walks through
+it: a `Collector` takes the rows in, and `Crossing.cross` makes of it the only numbers that leave.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+from tacit.mechanisms.person import Person
+from tacit.models.model import Model
+from tacit.noise.entropy import Entropy
+from tacit.privacy.events import Event
+from tacit.privacy.guarantees import Guarantee
+from tacit.schema import Schema
+
+
+class Law(Protocol):
+    """The public numbers by which a mechanism randomises, calibrated to a budget."""
+
+    kind: ClassVar[str]
+
+    def to_plain(self) -> dict[str, Any]:
+        """As they stand in a release."""
+        ...
+
+
+class Collector(ABC):
+    """What is kept of the rows while they are read. It is secret: only `Crossing.cross` makes it fit to leave."""
+
+    @property
+    @abstractmethod
+    def batch_rows(self) -> int:
+        """The most rows that one call of `add` takes."""
+
+    @abstractmethod
+    def add(self, columns: Mapping[str, Any], *, times: int = 1) -> None:
+        """Take in one batch of parsed cells, ``times`` times over."""
+
+
+@dataclass(frozen=True)
+class Crossing(ABC):
+    """One way across the boundary, with everything that is public about it."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> tuple[str, ...]:
+        """The name of each number that is released."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> int:
+        """The integer that stands for a real 1 in what is released."""
+
+    @property
+    @abstractmethod
+    def law(self) -> Law:
+        """How it randomises."""
+
+    @abstractmethod
+    def event(self) -> Event:
+        """What one release costs, from public parameters alone, with its proof."""
+
+    @abstractmethod
+    def collector(self) -> Collector:
+        """A new, empty collector."""
+
+    @abstractmethod
+    def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
+        """The released integers, from what was collected of n rows."""
+
+    @abstractmethod
+    def check(self, values: tuple[int, ...], n: int) -> None:
+        """Refuse integers that cannot have been released about n rows."""
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """What a plan's ``[mechanism]`` table declares."""
+
+    kind: ClassVar[str]
+    law_field: ClassVar[str]
+    """The field of a release that holds the law."""
+
+    @property
+    @abstractmethod
+    def person(self) -> Person | None:
+        """The unit of privacy, where it is not a row."""
+
+    @abstractmethod
+    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> Crossing:
+        """The way across for a plan; ``law`` is read from a release, or left out to be calibrated to ``budget``."""
+
+    @abstractmethod
+    def law_from_plain(self, plain: object) -> Law:
+        """Read a release's law."""
+
+    @abstractmethod
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[mechanism]`` table of a plan file."""
+
+    @classmethod
+    @abstractmethod
+    def from_plain(cls, table: Mapping[str, Any]) -> Self:
+        """Read the ``[mechanism]`` table of a plan file, less its ``kind``; every key must be known."""
