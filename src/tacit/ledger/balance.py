@@ -12,7 +12,8 @@ from tacit.privacy.composition import compose
 from tacit.privacy.events import Price
 from tacit.privacy.filter import Filter, Largest
 from tacit.privacy.guarantees import GDP, ApproxDP, Guarantee
-from tacit.privacy.sums import float_above, sum_of
+from tacit.privacy.rounding import float_above
+from tacit.privacy.sums import sum_of
 
 
 @dataclass(frozen=True)

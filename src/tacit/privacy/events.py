@@ -13,12 +13,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from inspect import signature
 from typing import Any, ClassVar
 
-from tacit.errors import expected
+from tacit.errors import did_you_mean, expected
 from tacit.privacy import bounded_range, gaussian
 from tacit.privacy.conversions import (
     Real,
@@ -32,6 +31,7 @@ from tacit.privacy.conversions import (
     zcdp_to_delta,
 )
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+from tacit.privacy.rounding import float_below
 
 MARGIN = 1e-12
 
@@ -284,7 +284,7 @@ class RenyiEvent(Event):
     def __init__(self, order: Real, epsilon: Real) -> None:
         object.__setattr__(self, "order", _rational("order", order))
         object.__setattr__(self, "divergence", _rational("epsilon", epsilon))
-        if float(self.order) <= 1:
+        if float_below(self.order) <= 1:
             raise expected("order", order, "to be above 1, in a float too")
 
     def epsilon(self) -> Price:
@@ -302,7 +302,8 @@ class RenyiEvent(Event):
         return self.divergence if order <= self.order else math.inf
 
     def _delta(self, epsilon: Fraction) -> float:
-        return renyi_point_to_delta(float(self.order), self.divergence, epsilon)
+        # The order as a float must not be above the exact one: nothing is known there.
+        return renyi_point_to_delta(float_below(self.order), self.divergence, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
@@ -321,9 +322,7 @@ def event_from_plain(mapping: object) -> Event:
     plain: dict[str, Any] = {str(key): _read(value) for key, value in mapping.items()}
     kind = plain.pop("kind", None)
     if not isinstance(kind, str) or kind not in _KINDS:
-        close = get_close_matches(str(kind), _KINDS, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise expected("event kind", kind, f"to be one of {', '.join(_KINDS)}{hint}")
+        raise expected("event kind", kind, f"to be one of {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}")
     names = signature(_KINDS[kind]).parameters
     if set(plain) != set(names):
         raise expected("event", sorted(plain), f"to have exactly the entries {', '.join(names)} besides its kind")

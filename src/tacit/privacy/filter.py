@@ -35,7 +35,8 @@ from tacit.privacy import gaussian
 from tacit.privacy.approximate_filter import ideal_gaussian, limits
 from tacit.privacy.events import Event, GaussianEvent, Price, PureEvent, RenyiEvent, rounded_up
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
-from tacit.privacy.sums import as_declared, float_below, sum_of, written_down, written_up
+from tacit.privacy.rounding import float_below
+from tacit.privacy.sums import as_declared, sum_of, written_down, written_up
 
 
 @dataclass(frozen=True)

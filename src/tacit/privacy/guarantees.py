@@ -16,11 +16,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from statistics import NormalDist
 from typing import Any
 
-from tacit.errors import expected
+from tacit.errors import did_you_mean, expected
 
 REPLACE_ONE = "replace-one"
 
@@ -192,9 +191,7 @@ def guarantee_from_plain(mapping: object) -> Guarantee:
         raise expected("budget", mapping, "to be a table such as {epsilon = 1.0}")
     for key in mapping:
         if key not in _KEYS:
-            close = get_close_matches(str(key), _KEYS, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise expected("budget key", key, f"to be one of {', '.join(_KEYS)}{hint}")
+            raise expected("budget key", key, f"to be one of {', '.join(_KEYS)}{did_you_mean(key, _KEYS)}")
     plain: dict[str, Any] = dict(mapping)
     kind = _BY_PARAMETERS.get(frozenset(plain) - {"neighbours", "assumes"})
     if kind is None:

@@ -29,19 +29,6 @@ def as_declared(number: float) -> Fraction:
     return max(Fraction(number), Fraction(repr(number)))
 
 
-def float_below(number: Price) -> float:
-    """The largest float that is not above ``number``."""
-    nearest = float(number)
-    if math.isinf(nearest):
-        return nearest
-    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > number else nearest
-
-
-def float_above(number: Price) -> float:
-    """The smallest float that is not below ``number``."""
-    return -float_below(-number)
-
-
 def written_down(number: Price) -> str:
     """Six digits in decimal, rounded down: what is left is never overstated. A float counts as the decimal it shows."""
     return _written(_decimal(number), ROUND_FLOOR)
