@@ -68,7 +68,7 @@ def test_mapped_to_the_same_bounds(row):
     covariates = int(row[0])
     d = covariates + 1
     design = unit_design(covariates)
-    statistic = Gram(design.columns, design.response)
+    statistic = Gram(design.columns, design.number_response)
     found = statistic.sensitivity()
     l1, l2 = found.l1 / statistic.unit, math.sqrt(found.l2_squared) / statistic.unit
     l2_printed = math.sqrt(4**2 * (d * (d + 1) / 2 + d + 1))
@@ -79,7 +79,7 @@ def test_mapped_to_the_same_bounds(row):
 @pytest.mark.parametrize("row", tables("formula")[0], ids=lambda row: row[0])
 def test_levels_and_interactions(row):
     design = design_for(row[0], INSURANCE)
-    statistic = Gram(design.columns, design.response)
+    statistic = Gram(design.columns, design.number_response)
     found, size = statistic.sensitivity(), len(statistic.vector)
     assert int(row[1]) == size * (size + 1) // 2 - design.formula.intercept
     assert int(row[2]) == len(statistic.entries)
@@ -91,7 +91,7 @@ def test_levels_and_interactions(row):
 def test_fourth_moments(row):
     covariates = int(row[0])
     design = unit_design(covariates)
-    products, joint = Gram(design.columns, design.response), GramMoments(design.columns, design.response)
+    products, joint = Gram(design.columns, design.number_response), GramMoments(design.columns, design.number_response)
     moments = l1_fourth_moments([ONE, *[BOTH] * covariates])
     values = (
         math.comb(covariates + 4, 4) * 2**4,

@@ -24,7 +24,7 @@ GRID = 33
 
 def gram_of(formula, schema):
     design = design_for(formula, schema)
-    return Gram(design.columns, design.response)
+    return Gram(design.columns, design.number_response)
 
 
 def random_bounds(rng):

@@ -176,7 +176,7 @@ SCHEMA = Schema(y=(0, 10), a=(18, 65), b=(-5, 5), c=(0, 1), f=["u", "v"])
 
 def moments_of(formula):
     design = design_for(formula, SCHEMA)
-    return GramMoments(design.columns, design.response)
+    return GramMoments(design.columns, design.number_response)
 
 
 def test_names_and_order():

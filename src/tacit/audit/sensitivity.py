@@ -7,7 +7,7 @@ exactly as it would a file, and looks for the pair whose statistics differ most.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -37,21 +37,24 @@ class Found:
 def search_sensitivity(
     statistic: Statistic, schema: Schema, *, seed: int, records: int = 300, rounds: int = 20
 ) -> Found:
-    """Search over pairs of records: all pairs of a random pool, then improvement of the best ones cell by cell."""
+    """Search over pairs of records: all pairs of a random pool, then improvement of the best one.
+
+    A record is changed cell by cell, and in all its numbers at once: where covariates lie in a ball, a pair is far
+    apart by its directions, and those are not a matter of one cell.
+    """
     import numpy as np
 
     rng = np.random.default_rng(seed)
     weights = statistic.sensitivity().relative_scales
     candidates = {name: _candidates(schema.declared(name), rng) for name in statistic.columns}
     pool = _corners(candidates, records // 2) + [_random_record(candidates, rng) for _ in range(records // 2)]
+    sums = contributions(statistic, schema, pool)
+    scaled = np.array([[float(v / w) for v, w in zip(row, weights, strict=True)] for row in sums])
     best: dict[int, tuple[Fraction, tuple[Record, Record]]] = {}
     for norm in (1, 2):
-        sums = [contribution(statistic, schema, record) for record in pool]
-        scaled = np.array([[float(v / w) for v, w in zip(row, weights, strict=True)] for row in sums])
         sizes = (np.abs(scaled[:, None, :] - scaled[None, :, :]) ** norm).sum(axis=2)
-        i, j = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
-        pair = (pool[int(i)], pool[int(j)])
-        size = _size(statistic, schema, pair, weights, norm)
+        i, j = (int(place) for place in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
+        size, pair = _size(sums[i], sums[j], weights, norm), (pool[i], pool[j])
         for _ in range(rounds):
             size, pair, improved = _improve(statistic, schema, pair, size, weights, norm, candidates, rng)
             if not improved:
@@ -62,15 +65,22 @@ def search_sensitivity(
 
 def contribution(statistic: Statistic, schema: Schema, record: Mapping[str, Any]) -> list[int]:
     """What one record adds to the statistic, through parsing, clamping and rounding."""
-    source = open_source({name: [cell] for name, cell in record.items()}, statistic.columns, schema)
-    (batch,) = source.batches(schema, statistic.columns, statistic.batch_rows)
-    return statistic.batch_sum(batch.columns)
+    return contributions(statistic, schema, [record])[0]
 
 
-def _size(
-    statistic: Statistic, schema: Schema, pair: tuple[Record, Record], weights: tuple[Fraction, ...], norm: int
-) -> Fraction:
-    first, second = (contribution(statistic, schema, record) for record in pair)
+def contributions(statistic: Statistic, schema: Schema, records: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """What each record adds: all are parsed together and then summed one by one."""
+    cells = {name: [record[name] for record in records] for name in statistic.columns}
+    source = open_source(cells, statistic.columns, schema)
+    found: list[list[int]] = []
+    for batch in source.batches(schema, statistic.columns, statistic.batch_rows):
+        rows = len(next(iter(batch.columns.values())))
+        for i in range(rows):
+            found.append(statistic.batch_sum({name: values[i : i + 1] for name, values in batch.columns.items()}))
+    return found
+
+
+def _size(first: Sequence[int], second: Sequence[int], weights: tuple[Fraction, ...], norm: int) -> Fraction:
     terms = (abs(Fraction(a - b) / w) ** norm for a, b, w in zip(first, second, weights, strict=True))
     return sum(terms, Fraction(0))
 
@@ -87,16 +97,35 @@ def _improve(
 ) -> tuple[Fraction, tuple[Record, Record], bool]:
     improved = False
     for side in (0, 1):
-        for name in statistic.columns:
-            column = schema.declared(name)
-            fresh = [_random_cell(column, rng) for _ in range(4)]
-            for cell in [*candidates[name], *fresh, *_beside(column, pair[side][name])]:
-                changed = {**pair[side], name: cell}
-                trial = (changed, pair[1]) if side == 0 else (pair[0], changed)
-                reached = _size(statistic, schema, trial, weights, norm)
-                if reached > size:
-                    size, pair, improved = reached, trial, True
+        for name in (*statistic.columns, None):
+            own, other = pair[side], pair[1 - side]
+            if name is None:
+                trials = _together(own, other, schema)
+            else:
+                column = schema.declared(name)
+                fresh = [_random_cell(column, rng) for _ in range(4)]
+                trials = [{**own, name: c} for c in (*candidates[name], *fresh, *_beside(column, own[name]))]
+            fixed, *sums = contributions(statistic, schema, [other, *trials])
+            reached = [_size(fixed, row, weights, norm) for row in sums]
+            most = max(range(len(trials)), key=reached.__getitem__)
+            if reached[most] > size:
+                size, improved = reached[most], True
+                pair = (trials[most], other) if side == 0 else (other, trials[most])
     return size, pair, improved
+
+
+def _together(own: Record, other: Record, schema: Schema) -> list[Record]:
+    """A record with all its numbers moved at once: towards those of the other record or away, or opposite to them."""
+    ends = {n: (c.low, c.high) for n, c in schema.items() if n in own and isinstance(c, Number)}
+    inside = {
+        n
+        for n, (low, high) in ends.items()
+        if all(isinstance(r[n], float) and low <= r[n] <= high for r in (own, other))
+    }
+    opposite = {n: ends[n][0] + ends[n][1] - other[n] for n in inside}
+    shares = (0.5, 0.1, 0.02, 0.004, -0.5, -0.1, -0.02, -0.004)
+    moved = [{n: own[n] + share * (other[n] - own[n]) for n in inside} for share in shares]
+    return [{**own, **cells} for cells in (opposite, *moved)]
 
 
 def _candidates(column: Number | Category, rng: Any) -> list[Any]:

@@ -10,8 +10,7 @@ from tacit.errors import expected
 from tacit.models.gram_layout import fourth_moments, free_grams, from_gram_part, noisy_grams
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.model import Example, Method, Prior, Problem
-from tacit.models.regression import Design, Regression
-from tacit.noise.discrete_laplace import DiscreteLaplace
+from tacit.models.regression import Design, Regression, as_radius
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
@@ -34,10 +33,14 @@ class LinearRegression(Regression):
     family: ClassVar[str] = "linear"
     moments: int = 2
     """4 releases the covariates' third and fourth moments as well, jointly, for the method ``gibbs-noisy``."""
+    radius: float | None = None
+    """Covariates, in mapped units, are moved into the Euclidean ball of this radius; left out, they fill the box."""
 
     def __post_init__(self) -> None:
         if self.moments not in (2, 4) or isinstance(self.moments, bool):
             raise expected("moments", self.moments, "to be 2 or 4")
+        if as_radius(self.radius) is not None and self.moments == 4:
+            raise expected("radius", self.radius, "to be left out where moments = 4")
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
@@ -54,8 +57,8 @@ class LinearRegression(Regression):
         """The distinct entries of the Gram matrix of design and response; with ``moments`` = 4 those of x as well."""
         design = self.design(schema)
         if self.moments == 4:
-            return GramMoments(design.columns, design.response)
-        return Gram(design.columns, design.response)
+            return GramMoments(design.columns, design.number_response)
+        return Gram(design.columns, design.number_response, radius=as_radius(self.radius))
 
     def default_prior(self, schema: Schema) -> LinearPrior:
         """Weak, data-free, and with at least 99% of its predictions inside the bounds."""
@@ -73,7 +76,7 @@ class LinearRegression(Regression):
         design = self.design(schema)
         cells: dict[str, Any] = {}
         rows: dict[str, Any] = {}
-        numbers = [name for name in _columns(design) if not isinstance(schema[name], Category)]
+        numbers = [name for name in design.cells if not isinstance(schema[name], Category)]
         d = len(numbers)
         mapped: Any = (
             rng.multivariate_normal(parameters["mu_x"][:d], parameters["Sigma_x"][:d, :d], size=n) if d else None
@@ -82,14 +85,15 @@ class LinearRegression(Regression):
             column = schema.number(name)
             half = (column.high - column.low) / 2
             rows[name] = cells[name] = column.low + half * (1 + mapped[:, i])
-        for name in _columns(design):
+        for name in design.cells:
             if name not in cells:
                 levels = schema.category(name).levels
                 cells[name] = rng.integers(0, len(levels), n)
                 rows[name] = [levels[code] for code in cells[name]]
         mean = design.matrix(cells) @ parameters["theta"] if cells else np.full(n, parameters["theta"][0])
         response = mean + parameters["sigma"] * rng.standard_normal(n)
-        rows[design.response.name] = design.response.offset + design.response.scale * response
+        number = design.number_response
+        rows[number.name] = number.offset + number.scale * response
         return rows
 
     @property
@@ -115,14 +119,14 @@ class LinearRegression(Regression):
         design = self.design(schema)
         mean = draws["theta"] @ design.matrix(design.parse(new)).T
         mapped = mean + draws["sigma"][:, None] * rng.standard_normal(mean.shape)
-        return design.response.offset + design.response.scale * mapped
+        return design.number_response.offset + design.number_response.scale * mapped
 
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
         """Coefficients of the formula and the residual standard deviation, in the units of the data."""
         design = self.design(schema)
-        values = design.original_units(draws["theta"])
+        values = design.original_units(draws["theta"], design.number_response)
         found = {name: values[..., i] for i, name in enumerate(design.names)}
-        return {**found, "sigma": design.response.scale * draws["sigma"]}
+        return {**found, "sigma": design.number_response.scale * draws["sigma"]}
 
     @property
     def site_parameters(self) -> tuple[str, ...]:
@@ -143,10 +147,6 @@ class LinearRegression(Regression):
         names = self.design(schema).names
         covariates = [c.name for c in self.design(schema).columns if isinstance(c, Scaled)]
         return {"coefficient": names, "covariate": covariates, "other_covariate": covariates}
-
-
-def _columns(design: Design) -> list[str]:
-    return list(dict.fromkeys(name for term in design.formula.terms for name in term))
 
 
 def _collapsed(problem: Problem, settings: Settings) -> Chain:
@@ -208,7 +208,7 @@ def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
     least = len(design.columns) + 1
     if problem.n < least:
         raise expected("n", problem.n, f"to be at least {least}, for the Gram matrix to have full rank")
-    return noisy_grams(problem)[0], problem.prior.numbers(design), isinstance(problem.noise, DiscreteLaplace)
+    return noisy_grams(problem)[0], problem.prior.numbers(design), problem.noise.limit == "laplace"
 
 
 def _augment(problem: Problem, settings: Settings) -> Chain:

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -69,8 +70,8 @@ class Design:
         return tuple(found)
 
     @cached_property
-    def response(self) -> Scaled:
-        """The response."""
+    def number_response(self) -> Scaled:
+        """The response as a mapped number, for families where it is one."""
         name = self.formula.response
         return Scaled(mapped((name,), self.schema, centred=self.formula.intercept), (), name)
 
@@ -103,12 +104,17 @@ class Design:
                 made.append(holds)
         return np.stack(made, axis=1)
 
+    @property
+    def cells(self) -> list[str]:
+        """The columns of the data that the design reads, in order of appearance."""
+        return list(dict.fromkeys(name for term in self.formula.terms for name in term))
+
     def parse(self, new: Any) -> dict[str, Any]:
         """Public design points as numbers and level codes; ``new`` is a mapping of columns or a data frame."""
         import numpy as np
 
         cells: dict[str, Any] = {}
-        for name in dict.fromkeys(name for term in self.formula.terms for name in term):
+        for name in self.cells:
             try:
                 values = list(new[name])
             except (KeyError, TypeError):
@@ -130,23 +136,23 @@ class Design:
             raise InputError("Expected the columns of new to have one length.")
         return cells
 
-    def original_units(self, theta: Any) -> Any:
+    def original_units(self, theta: Any, response: Scaled | None = None) -> Any:
         """Coefficients (..., p) in mapped units as coefficients of the formula in the units of the data.
 
-        mapped y = sum_j theta_j (x_j - offset_j)/scale_j, so b_j = scale_y theta_j / scale_j, and b_j offset_j comes
-        off the coefficient of the levels within which x_j was centred: of the intercept, where there are none. Without
-        an intercept all offsets are 0.
+        u = sum_j theta_j (x_j - offset_j)/scale_j, so b_j = theta_j / scale_j, and b_j offset_j comes off the
+        coefficient of the levels within which x_j was centred: of the intercept, where there are none. Without an
+        intercept all offsets are 0. Where u is the mean of a mapped ``response``, that map is undone as well.
         """
         import numpy as np
 
         scales = np.array([c.scale if isinstance(c, Scaled) else 1.0 for c in self.columns])
-        out = self.response.scale * np.asarray(theta) / scales
+        out = (1.0 if response is None else response.scale) * np.asarray(theta) / scales
         place = {column.levels: i for i, column in enumerate(self.columns) if isinstance(column, Indicator)}
         for j, column in enumerate(self.columns):
             if isinstance(column, Scaled) and column.offset:
                 out[..., place[column.levels]] -= out[..., j] * column.offset
-        if self.formula.intercept:
-            out[..., 0] += self.response.offset
+        if self.formula.intercept and response is not None:
+            out[..., 0] += response.offset
         return out
 
 
@@ -156,8 +162,17 @@ def design_for(formula: object, schema: Schema) -> Design:
     sizes = [math.prod(_codes(schema[name]) for name in term) for term in design.formula.terms]
     if sum(sizes) > 2 * _MOST_COLUMNS or len(design.columns) > _MOST_COLUMNS:  # all pairs of them are released
         raise expected("formula", formula, f"to make at most {_MOST_COLUMNS} columns")
-    _ = design.response
+    schema.declared(design.formula.response)
     return design
+
+
+def as_radius(radius: object) -> Fraction | None:
+    """The radius of the ball that covariates are moved into, exactly; None for the box."""
+    if radius is None:
+        return None
+    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < 1e6:
+        raise expected("radius", radius, "to be a positive number, or nothing for the box")
+    return Fraction(radius)
 
 
 def _codes(column: Column) -> int:

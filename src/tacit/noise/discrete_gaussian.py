@@ -47,6 +47,7 @@ class DiscreteGaussian(Noise):
     """
 
     kind: ClassVar[str] = "discrete-gaussian"
+    limit: ClassVar[str] = "normal"
 
     @classmethod
     def calibrate(cls, budget: Guarantee, sensitivity: Sensitivity) -> Self:

@@ -27,6 +27,7 @@ class DiscreteLaplace(Noise):
     """
 
     kind: ClassVar[str] = "discrete-laplace"
+    limit: ClassVar[str] = "laplace"
 
     @classmethod
     def calibrate(cls, budget: Guarantee, sensitivity: Sensitivity) -> Self:

@@ -24,6 +24,8 @@ class Noise(ABC):
     """
 
     kind: ClassVar[str]
+    limit: ClassVar[str]
+    """The continuous law that it tends to on a fine lattice: ``laplace`` or ``normal``."""
     scales: tuple[int, ...]
 
     def __post_init__(self) -> None:

@@ -29,6 +29,7 @@ class RoundedGaussian(Noise):
     """
 
     kind: ClassVar[str] = "rounded-gaussian"
+    limit: ClassVar[str] = "normal"
 
     @classmethod
     def calibrate(cls, budget: Guarantee, sensitivity: Sensitivity) -> Self:

@@ -20,10 +20,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, product
 
 _MOST_PATTERNS = 5_000
+_MOST_CORNERS = 1_000
 
 Box = Sequence[tuple[Fraction, Fraction]]
 
@@ -39,29 +41,43 @@ def half_square(u: Sequence[Fraction]) -> Fraction:
 
 
 def least_half_square(box: Box, slopes: Sequence[Fraction]) -> Fraction:
-    """The minimum over the box of T(u) + sum_j slopes_j u_j, exactly.
+    """The minimum over the box of T(u) + sum_j slopes_j u_j, exactly."""
+    return least_quadratic(box, slopes, Fraction(1), Fraction(1))
 
-    It is convex, so it is least where u_j = clip(-(S + slopes_j), lo_j, hi_j) with S = sum u. The right side of
-    S = sum_j clip(...) falls in S, so S is unique; between two breakpoints it is linear and solved in rationals.
+
+def least_quadratic(box: Box, slopes: Sequence[Fraction], cross: Fraction, square: Fraction) -> Fraction:
+    """The minimum over the box of cross sum_{j<k} u_j u_k + square sum_j u_j^2 + sum_j slopes_j u_j, exactly.
+
+    ``cross`` and h = 2 square - cross must be positive. With S = sum u it is cross S^2 / 2 + h sum u^2 / 2 + sum slopes
+    u. That is convex, so it is least where u_j = clip(-(cross S + slopes_j) / h, lo_j, hi_j). The right side of S =
+    sum_j clip(...) falls in S, so S is unique; between two breakpoints it is linear and solved in rationals.
     """
-    breaks = sorted({-slope - bound for (lo, hi), slope in zip(box, slopes, strict=True) for bound in (lo, hi)})
+    if not box:
+        return Fraction(0)
+    bend = 2 * square - cross
+    breaks = sorted({-(slope + bend * end) / cross for ends, slope in zip(box, slopes, strict=True) for end in ends})
+
+    def at(total: Fraction) -> list[Fraction]:
+        return [_clip(-(cross * total + s) / bend, lo, hi) for (lo, hi), s in zip(box, slopes, strict=True)]
 
     def excess(total: Fraction) -> Fraction:
-        return sum((_clip(-(total + s), lo, hi) for (lo, hi), s in zip(box, slopes, strict=True)), Fraction(0)) - total
+        return sum(at(total), Fraction(0)) - total
 
     low, high = 0, len(breaks)  # the first breakpoint at which the excess is no longer positive
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if excess(breaks[middle]) > 0 else (low, middle)
     if low in (0, len(breaks)):  # every coordinate at one of its ends
-        at = breaks[0] - 1 if low == 0 else breaks[-1] + 1
-        total = at + excess(at)
+        beyond = breaks[0] - 1 if low == 0 else breaks[-1] + 1
+        total = beyond + excess(beyond)
     else:
         left, right = breaks[low - 1], breaks[low]
         a, b = excess(left), excess(right)
         total = left + (right - left) * a / (a - b)
-    u = [_clip(-(total + s), lo, hi) for (lo, hi), s in zip(box, slopes, strict=True)]
-    return half_square(u) + sum((s * v for s, v in zip(slopes, u, strict=True)), Fraction(0))
+    u = at(total)
+    squares = sum((v * v for v in u), Fraction(0))
+    tilt = sum((s * v for s, v in zip(slopes, u, strict=True)), Fraction(0))
+    return (cross * sum(u, Fraction(0)) ** 2 + bend * squares) / 2 + tilt
 
 
 def l1_products(box: Box) -> Fraction:
@@ -153,6 +169,60 @@ def l2_products_bound_squared(box: Box) -> Fraction:
             candidates.append(alpha * beta / (2 - beta * beta))
         best = max([best, *(corner + (alpha + beta * s) ** 2 - 2 * s * s for s in candidates)])
         rho, t = alpha + beta * end, end
+    return best
+
+
+@dataclass(frozen=True)
+class Bends:
+    """What pulls one coordinate u of the box towards its ends: minus (hi - u)^2 + plus (hi + u)^2 + inside u^2."""
+
+    minus: Fraction
+    plus: Fraction = Fraction(0)
+    inside: Fraction = Fraction(0)
+
+    def at(self, u: Fraction, high: Fraction) -> Fraction:
+        """Its value."""
+        return self.minus * (high - u) ** 2 + self.plus * (high + u) ** 2 + self.inside * u * u
+
+
+def l2_at_corners_squared(box: Box, bends: Sequence[Bends], cross: Fraction, square: Fraction) -> Fraction | None:
+    """The maximum over the oriented box of a squared L2 distance from the corner hi, where it is at a corner:
+
+        H(u) = cross sum_{j<k} (hi_j hi_k - u_j u_k)^2 + square sum_j (hi_j^2 - u_j^2)^2 + sum_j bends_j(u_j)
+
+    Proof: let m_j be the least of u_j^2 over the interval and M_j = hi_j^2 - m_j. Replace (hi_j^2 - u_j^2)^2 by the
+    larger M_j (hi_j^2 - u_j^2). The second derivative in u_j of the result is at least
+    2 (minus_j + plus_j + inside_j + cross sum_{k != j} m_k - square M_j). If that is not negative for any j, the result
+    is convex in each coordinate, so it is largest at a corner. Nothing was lost there if every interval is symmetric
+    or does not hold 0 inside: then hi_j^2 - u_j^2 is 0 or M_j at both ends. []
+    None: the condition fails, or there are more than 1,000 patterns of corners to try.
+    """
+    least = [Fraction(0) if lo <= 0 else lo * lo for lo, _ in box]
+    for (_, hi), m, bend in zip(box, least, bends, strict=True):
+        convex = bend.minus + bend.plus + bend.inside + cross * (sum(least, Fraction(0)) - m)
+        if convex < square * (hi * hi - m):
+            return None
+    symmetric = [hi for lo, hi in box if lo == -hi]
+    if len(symmetric) == len(box) and len(set(symmetric)) == 1:  # then the ones at lo are those that gain most by it
+        h = symmetric[0]
+        gains = sorted((bend.at(-h, h) - bend.at(h, h) for bend in bends), reverse=True)
+        start = sum((bend.at(h, h) for bend in bends), Fraction(0))
+        rising = accumulate(gains, initial=start)
+        return max(gain + 4 * cross * h**4 * k * (len(box) - k) for k, gain in enumerate(rising))
+    kinds = Counter(zip(box, bends, strict=True))
+    if math.prod(count + 1 for count in kinds.values()) > _MOST_CORNERS:
+        return None
+    corner = sum((hi * hi for _, hi in box), Fraction(0)) ** 2
+    best = Fraction(0)
+    for at_low in product(*(range(count + 1) for count in kinds.values())):
+        squares = inner = own = twice = Fraction(0)
+        for (((lo, hi), bend), count), k in zip(kinds.items(), at_low, strict=True):
+            gap, m = hi * hi - lo * lo, Fraction(0) if lo <= 0 else lo * lo
+            squares += k * lo * lo + (count - k) * hi * hi
+            inner += k * lo * hi + (count - k) * hi * hi
+            own += k * (bend.at(lo, hi) + square * (hi * hi - m) * gap) + (count - k) * bend.at(hi, hi)
+            twice += k * gap * gap
+        best = max(best, own + cross * (corner + squares * squares - 2 * inner * inner - twice) / 2)
     return best
 
 

@@ -4,6 +4,8 @@ Three kinds of column: a constant; an `Indicator`, 0 or 1, of a combination of l
 from its range to [-1, 1]. Products of columns (interactions) are columns of their own: a product of levels is an
 indicator; a product of numbers is multiplied in the units of the data and then mapped and rounded like any other; a
 number times levels is the mapped number where the levels hold and 0 elsewhere.
+
+A response that is one of two levels is a fourth kind: a `Sign`, -1 or 1.
 """
 
 from __future__ import annotations
@@ -90,30 +92,62 @@ DesignColumn = Indicator | Scaled
 
 
 @dataclass(frozen=True)
-class Product:
-    """What a product of two design columns is, whatever columns it came from.
+class Sign:
+    """A response with two levels: -1 where ``column`` is at the first one, 1 at the second."""
 
-    It is the product of ``numbers`` (two at most, sorted) where ``levels`` hold, and 0 elsewhere. So two products are
-    equal as functions of the row if they are equal here: an indicator is its own square, and x:f times f is x:f.
+    column: str
+    name: str
+
+    @property
+    def levels(self) -> Levels:
+        """It is not 0 anywhere, so no levels have to hold."""
+        return ()
+
+    def values(self, columns: Mapping[str, Any], steps: int) -> Any:
+        """Whole numbers -``steps`` or ``steps``, as float64."""
+        import numpy as np
+
+        return np.where(columns[self.column] == 1, float(steps), -float(steps))
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a product of two columns is, whatever columns it came from.
+
+    It is the product of ``numbers`` (two at most, sorted) and of the columns in ``signs`` where ``levels`` hold, and 0
+    elsewhere. So two products are equal as functions of the row if they are equal here: an indicator is its own square,
+    x:f times f is x:f, and the square of a sign is 1.
     """
 
     levels: Levels
     numbers: tuple[Mapped, ...]
+    signs: tuple[str, ...] = ()
 
     @property
     def constant(self) -> bool:
         """Whether it is 1 for every row."""
-        return not self.levels and not self.numbers
+        return not self.levels and not self.numbers and not self.signs
 
 
-def product_of(first: DesignColumn, second: DesignColumn) -> Product | None:
+def product_of(first: DesignColumn | Sign, second: DesignColumn | Sign) -> Product | None:
     """The product of two columns; None where their levels exclude each other, so that it is 0 for every row."""
     levels = dict(first.levels)
     for column, code in second.levels:
         if levels.setdefault(column, code) != code:
             return None
     numbers = [column.number for column in (first, second) if isinstance(column, Scaled)]
-    return Product(tuple(sorted(levels.items())), tuple(sorted(numbers)))
+    signs: set[str] = set()
+    for column in (first, second):
+        if isinstance(column, Sign):
+            signs ^= {column.column}
+    return Product(tuple(sorted(levels.items())), tuple(sorted(numbers)), tuple(sorted(signs)))
+
+
+def sign(column: str, schema: Schema) -> Sign:
+    """The response ``column``, which must be declared with two levels."""
+    if len(schema.category(column).levels) != 2:
+        raise expected("response", column, "to be declared with two levels")
+    return Sign(column, column)
 
 
 def constant(name: str = "Intercept") -> Indicator:

@@ -1,16 +1,20 @@
-"""The distinct sums of products of a design's columns and the response: what linear regression needs of the rows."""
+"""The distinct sums of products of a design's columns and the response: what a regression needs of the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from tacit.errors import expected
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics import lattice
-from tacit.statistics.design import DesignColumn, Product, Scaled, product_of
+from tacit.statistics.design import DesignColumn, Product, Scaled, Sign, product_of
+from tacit.statistics.gram_ball_sensitivity import gram_ball_sensitivity
 from tacit.statistics.gram_sensitivity import gram_sensitivity
+from tacit.statistics.region import checked_radius, plain_numbers, region_of, whole_bounds
 from tacit.statistics.statistic import Statistic
 
 _CHUNK = 2**16  # rows whose design matrix is held at once
@@ -30,15 +34,31 @@ class Gram(Statistic):
 
     Identities make entries equal or void, and such entries are not released again: the product of the constant with
     itself is n, which is public; an indicator is its own square, a product of indicators is the indicator of both, and
-    a number within a level stays itself when multiplied by that level; two levels of one column exclude each other.
+    a number within a level stays itself when multiplied by that level; two levels of one column exclude each other; the
+    square of a `Sign`, the response of a logistic regression, is 1.
+
+    With a ``radius`` the covariates, mapped to [-1, 1], are moved into the Euclidean ball of that radius before they
+    are multiplied. At a radius of 1 that takes much less noise than the box, the less the more covariates there are.
+    The design must then be plain numbers and at most a constant. The response stays as it is.
     """
 
     design: tuple[DesignColumn, ...]
-    response: Scaled
+    response: Scaled | Sign
     steps: int = lattice.resolution(2)
+    radius: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.radius is None:
+            return
+        numbers = plain_numbers(self.design)
+        plain = isinstance(self.response, Sign) or (not self.response.levels and len(self.response.numbers) == 1)
+        if numbers is None or not plain or any(column.name == self.response.name for column in numbers):
+            names = [column.name for column in self.vector]
+            raise expected("design", names, "to be different plain numbers and at most a constant, for a radius")
+        object.__setattr__(self, "radius", checked_radius(self.radius, numbers, self.steps))
 
     @property
-    def vector(self) -> tuple[DesignColumn, ...]:
+    def vector(self) -> tuple[DesignColumn | Sign, ...]:
         """All columns whose products are summed."""
         return (*self.design, self.response)
 
@@ -49,6 +69,7 @@ class Gram(Statistic):
         for column in self.vector:
             named |= dict.fromkeys(name for name, _ in column.levels)
             named |= dict.fromkeys(column.numbers if isinstance(column, Scaled) else ())
+            named |= dict.fromkeys([column.column] if isinstance(column, Sign) else ())
         return tuple(named)
 
     @cached_property
@@ -81,22 +102,46 @@ class Gram(Statistic):
         """As many rows as keep every sum below 2^53."""
         return lattice.batch_rows(2)
 
-    def batch_sum(self, columns: Mapping[str, Any]) -> list[int]:
-        """Exact sums: the design in whole numbers, its Gram matrix by BLAS, chunk by chunk."""
+    def matrix(self, columns: Mapping[str, Any]) -> Any:
+        """The rows' design and response as whole numbers, (rows, vector) in float64."""
         import numpy as np
 
+        found = np.stack([column.values(columns, self.steps) for column in self.vector], axis=1)
+        if self.radius is not None:
+            places = [j for j, column in enumerate(self.design) if isinstance(column, Scaled)]
+            found[:, places] = lattice.into_ball(found[:, places], self.radius, self.steps)
+        return found
+
+    def batch_sum(self, columns: Mapping[str, Any]) -> list[int]:
+        """Exact sums: the design in whole numbers, its Gram matrix by BLAS, chunk by chunk."""
         rows = len(next(iter(columns.values())))
         total = [[0] * len(self.vector) for _ in self.vector]
         for start in range(0, rows, _CHUNK):
             chunk = {name: values[start : start + _CHUNK] for name, values in columns.items()}
-            matrix = np.stack([column.values(chunk, self.steps) for column in self.vector], axis=1)
-            gram = lattice.exact_gram(matrix)
+            gram = lattice.exact_gram(self.matrix(chunk))
             total = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(total, gram, strict=True)]
         return [total[place.j][place.k] for place in self.layout[0].values()]
 
-    def sensitivity(self) -> Sensitivity:
-        """See `gram_sensitivity`, which holds the proof.
+    @property
+    def attained(self) -> tuple[float, float]:
+        """In the box as ever; in a ball L1 is a bound, and L2 is exact up to a radius of 1."""
+        if self.radius is None or sum(isinstance(column, Scaled) for column in self.design) < 2:
+            return super().attained
+        return 0.8, 0.999 if self.radius <= 1 else 0.7
 
-        Proof: the statistic is the sum over rows of the distinct products that `gram_sensitivity` bounds. []
+    def sensitivity(self) -> Sensitivity:
+        """See `gram_sensitivity` and, for a ball, `gram_ball_sensitivity`, which hold the proofs.
+
+        Proof: the statistic is the sum over rows of the distinct products that these functions bound. []
         """
-        return gram_sensitivity(list(self.layout[0]), self.steps)
+        products = list(self.layout[0])
+        if self.radius is None:
+            return gram_sensitivity(products, self.steps)
+        numbers = [column for column in self.design if isinstance(column, Scaled)]
+        return gram_ball_sensitivity(
+            products,
+            self.steps,
+            region_of(numbers, self.steps, self.radius),
+            whole_bounds(numbers, self.steps, self.radius),
+            self.response.number if isinstance(self.response, Scaled) else None,
+        )

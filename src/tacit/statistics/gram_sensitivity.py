@@ -24,19 +24,30 @@ same for all numbers: by symmetry and convexity within a sign pattern, k of the 
 x, y in [0, h]; for each k a convex quadratic in (x, y) is minimised over a square, in rationals. Otherwise |u_j| is
 replaced by its chord, an upper bound, and the convex problem is solved exactly.
 
+A sign (a response that is -1 or 1) multiplies at most one number. If both records have the same sign, each of its
+entries moves as the entry without it does, and the counts are added. If they have opposite signs, an entry whose levels
+hold in both records moves by |v_j + w_j|, or by 2 if it has no number; let d11_j count those with number j. They add
+
+    sum_j d11_j (hi_j + u_j) + 2 d11
+
+Proof: with p_j = |v_j - w_j| the middle of the pair is at most hi_j - p_j / 2 in size, so |v_j + w_j| <= 2 hi_j - p_j =
+hi_j + u_j, with equality at v = hi, w = u. (It is the corner theorem for a number in [-1, 1] that is at its ends.)
+Levels that hold in one record alone count as before, as the size of an entry does not depend on its sign. []
+The claim is the larger of both cases.
+
 Every other entry (a product of two numbers within levels, as interactions of numbers with levels make; a number that is
 not plain) is bounded alone: by its range where its levels hold in both records, by its largest size where they hold in
 one. The sum of bounds is a bound. Numbers that are functions of the same columns (x, z and x:z) are treated as free of
 each other, which is a bound, too.
 
-L2 squared, for given levels, equal noise on all entries, if every plain number has the box [-1, 1] and c11_j >= 1:
+L2 squared, for given levels and equal noise on all entries, where `l2_at_corners_squared` knows the maximum over u of
 
-    4 max over K of sum_{j in K} (m - |K| + c11_j)  +  sum_j (c_j + c'_j)  +  s  +  squared bounds of the other entries
+    sum_{j<k} (hi_j hi_k - u_j u_k)^2 + sum_j (hi_j^2 - u_j^2)^2
+    + sum_j (c11_j (hi_j - u_j)^2 + d11_j (hi_j + u_j)^2 + c_j hi_j^2 + c'_j u_j^2) + 4 d11 + s
 
-Proof: as above it is the maximum over u of sum_{j<k} (1 - u_j u_k)^2 + sum_j (1 - u_j^2)^2 + sum_j (c11_j (1 - u_j)^2
-+ c_j + c'_j u_j^2) + s. Replace (1 - u_j^2)^2 by the larger 1 - u_j^2. The result is convex in each coordinate, its
-second derivative being 2 sum_{k != j} u_k^2 - 2 + 2 c11_j + 2 c'_j >= 0, so it is largest at a corner, where nothing
-was lost. With the coordinates in K at -1, |K| (m - |K|) products and c11_j levels for each j in K differ by 2. []
+and the squared bounds of the other entries come on top. Proof: as above, term by term. []
+With an intercept or a sign every c11_j or d11_j is at least 1; with an intercept every box is [-1, 1], too, and the
+maximum is exact.
 Otherwise: the squared bounds of all entries added up. Where L1 times the largest bound of an entry is less, that is
 taken: sum D_i^2 <= max |D_i| sum |D_i|.
 
@@ -48,14 +59,21 @@ because every expression grows in each of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.statistics.box import half_square, least_half_square, oriented, product_range
+from tacit.statistics.box import (
+    Bends,
+    half_square,
+    l2_at_corners_squared,
+    least_half_square,
+    oriented,
+    product_range,
+)
 from tacit.statistics.design import Levels, Mapped, Product
 
 _MOST_COMBINATIONS = 1_000
@@ -63,6 +81,17 @@ _MOST_COMBINATIONS = 1_000
 Interval = tuple[Fraction, Fraction]
 Numbers = tuple[Mapped, ...]
 Counts = tuple[int, int, int]  # how many entries hold in both records, in one record alone, in the other alone
+Group = tuple[Numbers, bool]  # the entries that multiply these numbers, with the sign or without it
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """How many entries of some numbers move by a difference, by a sum, and by the size in one record or the other."""
+
+    minus: int = 0
+    plus: int = 0
+    larger: int = 0
+    smaller: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,34 +122,60 @@ class _Boxes:
         return math.prod(highs, start=self.unit ** (2 - len(numbers)))
 
 
-def gram_sensitivity(products: Sequence[Product], steps: int) -> Sensitivity:
-    """The sensitivity of the sums of distinct ``products``; 1 stands for ``steps`` on the lattice."""
+def gram_sensitivity(
+    products: Sequence[Product], steps: int, bounds: Mapping[Mapped, tuple[int, int]] | None = None
+) -> Sensitivity:
+    """The sensitivity of the sums of distinct ``products``; 1 stands for ``steps`` on the lattice.
+
+    ``bounds`` names the whole numbers between which a number lies, where they are not the ends of its range.
+    """
     numbers = dict.fromkeys(number for entry in products for number in entry.numbers)
-    whole = {number: number.bounds(steps) for number in numbers}
-    boxed = oriented([(Fraction(low), Fraction(high)) for low, high in whole.values()])
+    whole = {number: number.bounds(steps) for number in numbers} | dict(bounds or {})
+    boxed = oriented([(Fraction(low), Fraction(high)) for low, high in (whole[number] for number in numbers)])
     known = set(products)
     plain = [number for number in numbers if Product((), (number, number)) in known]
     boxes = _Boxes(dict(zip(numbers, boxed, strict=True)), plain, Fraction(steps))
-    groups: dict[Numbers, list[Levels]] = {}
+    squared = set(plain)
+    groups: dict[Group, list[Levels]] = {}
     for entry in products:
-        if not _is_plain(entry, plain):
-            groups.setdefault(entry.numbers, []).append(entry.levels)
-    patterns = _patterns(groups)
-    l1 = max(_l1(boxes, counts) for counts in patterns)
-    l2_squared = max(_l2_squared(boxes, counts) for counts in patterns)
-    largest = max(
-        max(boxes.width(entry.numbers), boxes.size(entry.numbers) if entry.levels else 0) for entry in products
-    )
+        if not _is_plain(entry, squared):
+            groups.setdefault((entry.numbers, bool(entry.signs)), []).append(entry.levels)
+    opposite = (False, True) if any(entry.signs for entry in products) else (False,)
+    cases = [_moves(counts, turned) for counts in _patterns(groups) for turned in opposite]
+    l1 = max(_l1(boxes, moves) for moves in cases)
+    l2_squared = max(_l2_squared(boxes, moves) for moves in cases)
+    largest = max(_largest(boxes, entry) for entry in products)
     # Narrow bounds may round to one lattice point, and then nothing can move: one step bounds that, too.
     one = Fraction(1)
     return Sensitivity(max(l1, one), max(min(l2_squared, l1 * largest), one), (one,) * len(products))
 
 
-def _is_plain(entry: Product, plain: list[Mapped]) -> bool:
+def _largest(boxes: _Boxes, entry: Product) -> Fraction:
+    """The most that one entry can move."""
+    if entry.signs:
+        return 2 * boxes.size(entry.numbers)
+    return max(boxes.width(entry.numbers), boxes.size(entry.numbers) if entry.levels else Fraction(0))
+
+
+def _moves(counts: dict[Group, Counts], turned: bool) -> dict[Numbers, _Moves]:
+    """The counts by numbers, when the signs of the records are the same or, if ``turned``, opposite."""
+    found: dict[Numbers, _Moves] = {}
+    for (numbers, signed), (both, larger, smaller) in counts.items():
+        before = found.get(numbers, _Moves())
+        found[numbers] = _Moves(
+            before.minus + (0 if signed and turned else both),
+            before.plus + (both if signed and turned else 0),
+            before.larger + larger,
+            before.smaller + smaller,
+        )
+    return found
+
+
+def _is_plain(entry: Product, plain: set[Mapped]) -> bool:
     return not entry.levels and len(entry.numbers) == 2 and all(number in plain for number in entry.numbers)
 
 
-def _patterns(groups: dict[Numbers, list[Levels]]) -> list[dict[Numbers, Counts]]:
+def _patterns(groups: dict[Group, list[Levels]]) -> list[dict[Group, Counts]]:
     """The counts of every group, for every pair of records that may be the worst, or larger ones."""
     import numpy as np
 
@@ -138,10 +193,10 @@ def _patterns(groups: dict[Numbers, list[Levels]]) -> list[dict[Numbers, Counts]
         table = np.array(list(product(*([-1, *sorted(known)] for known in codes.values()))))
         records = {column: table[:, i] for i, column in enumerate(codes)}
         rows = _undominated([count for parts in kinds for count in _counts(records, len(table), parts)])
-    found: list[dict[Numbers, Counts]] = []
+    found: list[dict[Group, Counts]] = []
     for row in rows:
         of_kind = dict(zip(kinds, row, strict=True))
-        found.append({numbers: of_kind[tuple(parts)] for numbers, parts in groups.items()})
+        found.append({group: of_kind[tuple(parts)] for group, parts in groups.items()})
     return found
 
 
@@ -182,39 +237,43 @@ def _most(parts: Sequence[Levels]) -> Counts:
     return always + at_once, at_once, at_once
 
 
-def _l1(boxes: _Boxes, counts: dict[Numbers, Counts]) -> Fraction:
+def _l1(boxes: _Boxes, moves: dict[Numbers, _Moves]) -> Fraction:
     fixed = half_square([high for _, high in boxes.intervals])
     slopes = dict.fromkeys(boxes.plain, Fraction(0))
     bonuses = dict.fromkeys(boxes.plain, Fraction(0))
-    for numbers, (both, larger, smaller) in counts.items():
+    for numbers, move in moves.items():
+        size = boxes.size(numbers)
         if len(numbers) == 1 and numbers[0] in slopes:
-            fixed += (both + larger) * boxes.size(numbers)
-            slopes[numbers[0]], bonuses[numbers[0]] = both * boxes.unit, smaller * boxes.unit
+            fixed += (move.minus + move.plus + move.larger) * size
+            slopes[numbers[0]] = (move.minus - move.plus) * boxes.unit
+            bonuses[numbers[0]] = move.smaller * boxes.unit
         else:
-            fixed += both * boxes.width(numbers) + (larger + smaller) * boxes.size(numbers)
+            fixed += move.minus * boxes.width(numbers) + (2 * move.plus + move.larger + move.smaller) * size
     return fixed - _least(boxes.intervals, list(slopes.values()), list(bonuses.values()))
 
 
-def _l2_squared(boxes: _Boxes, counts: dict[Numbers, Counts]) -> Fraction:
-    plain, m = boxes.plain, len(boxes.plain)
-    shared = [counts.get((number,), (0, 0, 0))[0] for number in plain]
-    corner = min(shared) >= 1 and all(box == (-boxes.unit, boxes.unit) for box in boxes.intervals)
-    if corner:
-        most_first = sorted(shared, reverse=True)
-        total = boxes.unit**4 * max(4 * (k * (m - k) + sum(most_first[:k])) for k in range(m + 1))
-    else:
-        pairs = [(plain[j], plain[k]) for j in range(m) for k in range(j, m)]
+def _l2_squared(boxes: _Boxes, moves: dict[Numbers, _Moves]) -> Fraction:
+    plain, one, squared = boxes.plain, Fraction(1), boxes.unit**2
+    own = [moves.get((number,), _Moves()) for number in plain]
+    bends = [Bends(squared * move.minus, squared * move.plus, squared * move.smaller) for move in own]
+    at_corners = l2_at_corners_squared(boxes.intervals, bends, one, one) if plain else None
+    if at_corners is None:
+        pairs = [(first, second) for j, first in enumerate(plain) for second in plain[j:]]
         total = sum((boxes.width(pair) ** 2 for pair in pairs), Fraction(0))
-    for numbers, (both, larger, smaller) in counts.items():
-        counted = corner and len(numbers) == 1 and numbers[0] in plain
-        total += (0 if counted else both) * boxes.width(numbers) ** 2
-        total += (larger + smaller) * boxes.size(numbers) ** 2
+    else:
+        larger = (move.larger * boxes.size((number,)) ** 2 for number, move in zip(plain, own, strict=True))
+        total = at_corners + sum(larger, Fraction(0))
+    for numbers, move in moves.items():
+        if at_corners is None or len(numbers) != 1 or numbers[0] not in plain:
+            size = boxes.size(numbers)
+            total += move.minus * boxes.width(numbers) ** 2
+            total += (4 * move.plus + move.larger + move.smaller) * size**2
     return total
 
 
 def _least(boxes: list[Interval], slopes: list[Fraction], bonuses: list[Fraction]) -> Fraction:
     """The minimum of T(u) + sum slopes u - sum bonuses |u|, or a lower bound on it."""
-    if not any(bonuses):
+    if not any(bonuses):  # or no numbers at all
         return least_half_square(boxes, slopes)
     same = len(set(boxes)) == len(set(slopes)) == len(set(bonuses)) == 1
     if same and boxes[0][0] == -boxes[0][1]:

@@ -51,16 +51,21 @@ def unsigned(values: Any, column: Number, steps: int) -> Any:
 
 
 def exact_gram(rows: Any) -> list[list[int]]:
-    """The matrix of sums of products, rows' times rows, of a float64 array of whole numbers, as Python integers.
+    """The matrix of sums of products, rows' times rows, of a float64 array of whole numbers, as Python integers."""
+    return exact_products(rows, rows)
+
+
+def exact_products(left: Any, right: Any) -> list[list[int]]:
+    """The sums of products, left' times right, of two float64 arrays of whole numbers, as Python integers.
 
     Exact: every partial sum that BLAS may form, in any order, is a whole number below 2^53, which is checked.
     """
     import numpy as np
 
-    largest = float(np.max(np.abs(rows), initial=0.0))
-    if largest * largest * len(rows) > 2**53:
-        raise expected("rows", rows.shape, "to be few and small enough for exact float64 sums")
-    return [[int(v) for v in row] for row in rows.T @ rows]
+    largest = float(np.max(np.abs(left), initial=0.0)) * float(np.max(np.abs(right), initial=0.0))
+    if largest * len(left) > 2**53:
+        raise expected("rows", left.shape, "to be few and small enough for exact float64 sums")
+    return [[int(v) for v in row] for row in left.T @ right]
 
 
 def into_ball(points: Any, radius: Fraction, steps: int) -> Any:
