@@ -18,7 +18,7 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from tacit.errors import did_you_mean, expected
-from tacit.privacy import bounded_range, gaussian
+from tacit.privacy import bounded_range, gaussian, response_beside
 from tacit.privacy.conversions import (
     Real,
     approximate_sampler_delta,
@@ -310,8 +310,48 @@ class RenyiEvent(Event):
         return {"kind": self.kind, "order": _written(self.order), "epsilon": _written(self.divergence)}
 
 
+@dataclass(frozen=True, init=False)
+class ResponseGaussianEvent(Event):
+    """Randomised response among ``levels`` values with pure ``epsilon``, beside a `GaussianEvent` with its own coins.
+
+    Proof: the two are independent, so rho, mu^2 and D_a add up (as in `Composition`); for delta see `response_beside`.
+    """
+
+    kind: ClassVar[str] = "response-gaussian"
+    response: PureEvent
+    levels: int
+    vector: GaussianEvent
+
+    def __init__(self, epsilon: Real, levels: int, mu_squared: Real, slack: Real) -> None:
+        object.__setattr__(self, "response", PureEvent(epsilon))
+        object.__setattr__(self, "levels", _whole("levels", levels, least=2))
+        object.__setattr__(self, "vector", GaussianEvent(mu_squared, slack))
+
+    def epsilon(self) -> Price:
+        """Infinite, as the vector's is."""
+        return math.inf
+
+    def rho(self) -> Price:
+        """The sum of both parts'."""
+        return float(self.response.rho() + self.vector.rho())
+
+    def _mu_squared(self) -> Price:
+        return self.response.mu() ** 2 + self.vector.mu() ** 2
+
+    def _renyi(self, order: Fraction) -> Price:
+        return self.response.renyi(float(order)) + self.vector.renyi(float(order))
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return response_beside.delta(self.vector.delta, self.response.pure, self.levels, epsilon)
+
+    def to_plain(self) -> dict[str, Any]:
+        """A JSON table."""
+        return {**self.vector.to_plain(), **self.response.to_plain(), "kind": self.kind, "levels": self.levels}
+
+
 _KINDS: dict[str, type[Event]] = {
-    event.kind: event for event in (LaplaceEvent, GaussianEvent, PureEvent, BoundedRangeEvent, RenyiEvent)
+    event.kind: event
+    for event in (LaplaceEvent, GaussianEvent, PureEvent, BoundedRangeEvent, RenyiEvent, ResponseGaussianEvent)
 }
 
 
@@ -337,9 +377,9 @@ def _rational(name: str, value: object, *, zero: bool = False) -> Fraction:
     return Fraction(value)
 
 
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise expected(name, value, "to be a whole number of at least 1")
+def _whole(name: str, value: object, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise expected(name, value, f"to be a whole number of at least {least}")
     return value
 
 

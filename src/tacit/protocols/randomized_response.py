@@ -1,83 +1,89 @@
-"""Randomized response: one person's category, made private on that person's side."""
+"""Randomized response: one person's category, reported truthfully or not."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from tacit.errors import expected
 from tacit.noise.entropy import Entropy
 from tacit.privacy.events import PureEvent
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.calibration import largest_epsilon
+from tacit.protocols.domain import Domain, box
+from tacit.protocols.parameters import rational_epsilon, read_rational, read_table, read_whole, whole, written_rational
+from tacit.protocols.protocol import Protocol
 
 
 @dataclass(frozen=True)
-class RandomizedResponse:
+class RandomizedResponse(Protocol):
     """Report one of ``levels`` categories: the truth with probability e^epsilon / (e^epsilon + levels - 1).
 
-    Each of the other categories has probability 1 / (e^epsilon + levels - 1). ``epsilon`` is an exact rational; a float
-    is converted exactly.
+    Each of the other categories has probability 1 / (e^epsilon + levels - 1). A record and a report are one code from 0
+    to ``levels`` - 1. ``epsilon`` is an exact rational; a float is converted exactly.
 
     Proof: of local epsilon-DP, where neighbours are any two values of one person's category (replace-one on a data set
     of one record). The two probabilities of a report have the same denominator for every truth and numerators
-    e^epsilon or 1, so for any report and any two truths their ratio is at most e^epsilon.
+    e^epsilon or 1, so for any report and any two truths their ratio is at most e^epsilon. []
     """
 
+    kind: ClassVar[str] = "randomized-response"
     levels: int
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _checked(self.levels, self.epsilon))
+        whole("levels", self.levels, 2, 2**31)
+        object.__setattr__(self, "epsilon", rational_epsilon("epsilon", self.epsilon))
+
+    @classmethod
+    def calibrate(cls, levels: int, budget: Guarantee) -> Self:
+        """With the largest epsilon whose event satisfies ``budget``."""
+        return cls(levels, largest_epsilon(budget))
+
+    @property
+    def inputs(self) -> Domain:
+        """One code."""
+        return box((0,), (self.levels - 1,))
+
+    @property
+    def reports(self) -> Domain:
+        """One code."""
+        return self.inputs
 
     def event(self) -> PureEvent:
-        """What one report costs."""
+        """What one report costs: epsilon."""
         return PureEvent(self.epsilon)
 
-    def draw(self, codes: Any, entropy: Entropy) -> Any:
-        """Reports (int64) for ``codes`` (integers from 0 to ``levels`` - 1), of the same shape, exactly from `log_pmf`.
+    def _randomize(self, inputs: Any, entropy: Entropy) -> Any:
+        """A coin decides whether to tell the truth; a lie is uniform among the other categories.
 
-        Propose a category uniformly; accept it if it is the truth, else with probability exp(-epsilon); else propose
-        again. Given acceptance the truth has weight 1 and every other category exp(-epsilon), which is the law above
-        divided by e^epsilon.
+        It is drawn in any case, so that the work done does not tell which it was.
         """
         import numpy as np
 
-        from tacit.noise.coins import exp_minus_ratio, uniform_below, whole_numbers
+        from tacit.noise.coins import uniform_below
+        from tacit.protocols.logistic_coin import truthful
 
-        truth = np.asarray(codes)
-        if truth.dtype.kind not in "iu" or (truth.size and not 0 <= int(truth.min()) <= int(truth.max()) < self.levels):
-            # The codes came from rows, so they are not shown.
-            raise expected("codes", "...", f"to be an array of integers from 0 to {self.levels - 1}")
-        flat = truth.ravel().astype(np.int64)
-        reports = np.empty_like(flat)
-        exponent = whole_numbers([self.epsilon.numerator, self.epsilon.denominator])
-        bound = whole_numbers([self.levels])
-        missing = np.arange(flat.size)
-        while missing.size:
-            proposed = uniform_below(bound.repeat(missing.size), entropy).astype(np.int64)
-            accepted = proposed == flat[missing]
-            others = np.flatnonzero(~accepted)
-            numerators, denominators = np.repeat(exponent[:, None], others.size, axis=1)
-            accepted[others] = exp_minus_ratio(numerators, denominators, entropy)
-            reports[missing[accepted]] = proposed[accepted]
-            missing = missing[~accepted]
-        return reports.reshape(truth.shape)
+        others = self.levels - 1
+        truth = truthful(others, self.epsilon, len(inputs), entropy)
+        lies = uniform_below(np.full(len(inputs), others, dtype=np.uint64), entropy).astype(np.int64)[:, None]
+        return np.where(truth[:, None], inputs, lies + (lies >= inputs))
 
-    def log_pmf(self, reported: Any, truth: Any) -> Any:
-        """The log probability of each report, elementwise.
-
-        It is -log(1 + (levels - 1) exp(-epsilon)) for the truth and less by epsilon for any other category.
-        """
+    def log_pmf(self, reports: Any, inputs: Any) -> Any:
+        """-log(1 + (levels - 1) exp(-epsilon)) for the truth and less by epsilon for any other category."""
         import numpy as np
 
         normaliser = math.log1p((self.levels - 1) * math.exp(-self.epsilon))
-        return np.where(np.equal(reported, truth), 0.0, -float(self.epsilon)) - normaliser
+        return np.where(np.equal(reports, inputs)[..., 0], 0.0, -float(self.epsilon)) - normaliser
 
+    def to_plain(self) -> dict[str, Any]:
+        """As it stands in a public header."""
+        return {"kind": self.kind, "levels": self.levels, "epsilon": written_rational(self.epsilon)}
 
-def _checked(levels: object, epsilon: object) -> Fraction:
-    if isinstance(levels, bool) or not isinstance(levels, int) or levels < 2:
-        raise expected("levels", levels, "to be a whole number of at least 2")
-    if isinstance(epsilon, bool) or not isinstance(epsilon, Fraction | int | float) or not 0 < epsilon < math.inf:
-        raise expected("epsilon", epsilon, "to be a positive number")
-    return Fraction(epsilon)
+    @classmethod
+    def from_plain(cls, table: Mapping[str, Any]) -> Self:
+        """Read what `to_plain` wrote."""
+        plain = read_table("protocol", table, ("kind", "levels", "epsilon"))
+        return cls(read_whole("levels", plain["levels"]), read_rational("epsilon", plain["epsilon"]))
