@@ -148,7 +148,7 @@ def test_a_pooled_posterior_is_saved_read_and_shown(tmp_path):
     posterior = tacit.infer(paths, prior=NARROW, method="naive")
     again = tacit.Posterior.load(posterior.save(tmp_path / "posterior.nc"))
     assert again.releases == tuple(sites)
-    with pytest.raises(tacit.InputError, match=r"posterior\.releases"):
+    with pytest.raises(tacit.InputError, match=r"posterior\.evidence"):
         _ = again.release
     page = tacit.report(again)
     assert "simulated-8" in page

@@ -1,14 +1,17 @@
 """Differentially private Bayesian inference: a small private release in, an honest posterior out."""
 
 from tacit.boundary import privatize as privatize
+from tacit.boundary import randomize_rows as randomize_rows
 from tacit.calibrate import Calibration as Calibration
 from tacit.calibrate import calibrate as calibrate
+from tacit.client import randomize as randomize
 from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
 from tacit.infer import infer as infer
 from tacit.ledger import Ledger as Ledger
 from tacit.mechanisms.add_noise import AddNoise as AddNoise
+from tacit.mechanisms.local import Local as Local
 from tacit.mechanisms.person import Person as Person
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
@@ -16,6 +19,9 @@ from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
+from tacit.models.logistic import LogisticRegression as LogisticRegression
+from tacit.models.moment_prior import MomentPrior as MomentPrior
+from tacit.models.poisson_regression import PoissonRegression as PoissonRegression
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.posterior import Prediction as Prediction
@@ -31,6 +37,7 @@ from tacit.privacy.guarantees import RenyiDP as RenyiDP
 from tacit.release import Release as Release
 from tacit.report.page import report as report
 from tacit.report.page import write_report as write_report
+from tacit.reports import Reports as Reports
 from tacit.schema import Category as Category
 from tacit.schema import Number as Number
 from tacit.schema import Schema as Schema
@@ -54,15 +61,20 @@ __all__ = [
     "Ledger",
     "LinearPrior",
     "LinearRegression",
+    "Local",
+    "LogisticRegression",
+    "MomentPrior",
     "Number",
     "Person",
     "Plan",
+    "PoissonRegression",
     "Posterior",
     "Prediction",
     "PureDP",
     "RefusedError",
     "Release",
     "RenyiDP",
+    "Reports",
     "Schema",
     "Simulation",
     "TacitError",
@@ -72,6 +84,8 @@ __all__ = [
     "infer",
     "prior_predictive",
     "privatize",
+    "randomize",
+    "randomize_rows",
     "report",
     "simulate",
     "split",

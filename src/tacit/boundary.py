@@ -21,6 +21,7 @@ from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
+from tacit.reports import Group, Reports
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
@@ -80,6 +81,30 @@ def privatize(
     if book is not None and receipt is not None:
         _note_release(book, receipt, release)
     return release
+
+
+def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Reports:
+    """Act as the device of everybody in a table: one report for each row.
+
+    This is for trials, and for those who move from a trusted collector to an untrusted one: in a real survey the rows
+    are never in one place, and each device calls `randomize`.
+    """
+    import numpy as np
+
+    from tacit.sources.open import open_source
+
+    plan = as_plan(plan)
+    client = plan.client()
+    check_name("dataset", dataset)
+    source = open_source(data, client.columns, plan.schema)
+    if source.has_no_rows(client.columns):
+        raise InputError(_NO_ROWS)
+    parts = [
+        client.reports(batch.columns, OSEntropy())
+        for batch in source.batches(plan.schema, client.columns, 2**16)
+        if batch.rows
+    ]
+    return Reports((Group(plan, client.protocol, np.concatenate(parts)),), dataset)
 
 
 def _note_release(book: Ledger, receipt: Receipt, release: Release) -> None:

@@ -7,52 +7,149 @@ Theorem 1). Any error on the way, in clamping, rounding, noise or inference, sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import expected
-from tacit.infer import check_settings, method_name, posterior_arrays, problem_for
+from tacit.disturb import Disturbance, as_disturbance
+from tacit.errors import InputError, did_you_mean, expected
+from tacit.infer import check_settings, method_name, posterior_arrays, problem_of
+from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
-from tacit.simulate import simulate
+from tacit.simulate import Simulation, simulate
+
+PROBABILITIES = (0.5, 0.8, 0.95)
+_MANY_ROWS = 10_000  # from here on numpy's share of a simulation is large enough for threads to help
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Ranks of the truth, one array (trials,) a parameter number, each rank in 0..``draws``."""
+    """What came out of the trials, number by number: every array has shape (trials,).
+
+    ``ranks`` lie in 0..``draws``. ``truths`` are the parameters that the rows were drawn with; ``means``, ``sds`` and
+    ``intervals`` belong to the posterior, the last by probability (0.5, 0.8, 0.95) and then by number as two arrays,
+    the lower and the upper ends of central intervals. ``diagnostics`` are the sampler's own, averaged over each trial's
+    draws. ``released`` (trials, entries) holds the noisy statistic in mapped units. ``failed`` marks trials with a draw
+    that is not a finite number: their ranks count, as nothing is below such a draw, and their sums are left out.
+
+    ``sample`` holds the ranked draws (trials, draws) where they were kept. ``non_private`` is the same study of the
+    posterior that the exact statistic gives, where it was asked for.
+    """
 
     ranks: Mapping[str, Any]
     draws: int
+    truths: Mapping[str, Any]
+    means: Mapping[str, Any]
+    sds: Mapping[str, Any]
+    intervals: Mapping[float, Mapping[str, tuple[Any, Any]]]
+    diagnostics: Mapping[str, Any]
+    released: Any
+    failed: Any
+    sample: Mapping[str, Any] | None = None
+    non_private: Calibration | None = None
+
+    def ks(self) -> dict[str, float]:
+        """For each number, the Kolmogorov-Smirnov distance between its ranks and the uniform law."""
+        return {name: float(test.statistic) for name, test in self._tests().items()}
 
     def p_values(self) -> dict[str, float]:
         """For each number, the p-value of the Kolmogorov-Smirnov test that its ranks are uniform.
 
         Each rank is spread uniformly over its cell, which makes the null law exactly uniform.
         """
-        from scipy.stats import kstest
-
-        return {name: float(kstest(place, "uniform").pvalue) for name, place in self._positions().items()}
+        return {name: float(test.pvalue) for name, test in self._tests().items()}
 
     def calibrated(self, level: float) -> bool:
-        """Whether no number is rejected at ``level`` after Bonferroni: the false-alarm rate is at most ``level``."""
+        """Whether no trial failed and no number is rejected at ``level`` after Bonferroni.
+
+        The false-alarm rate is at most ``level``.
+        """
+        _check_share("level", level)
         p_values = self.p_values()
-        return min(p_values.values()) >= level / len(p_values)
+        return not self.failed.any() and min(p_values.values()) >= level / len(p_values)
 
     def coverage(self, probability: float) -> dict[str, float]:
-        """For each number, how often the central interval of that probability held the truth."""
+        """For each number, how often the central interval of that probability held the truth.
+
+        By ranks spread over their cells, so that any probability is met exactly if the posterior is right.
+        """
         import numpy as np
 
+        _check_share("probability", probability)
         tail = (1 - probability) / 2
-        return {name: float(np.mean((place > tail) & (place < 1 - tail))) for name, place in self._positions().items()}
+        return {name: float(np.mean((place > tail) & (place < 1 - tail))) for name, place in self.positions().items()}
 
-    def _positions(self) -> dict[str, Any]:
+    def contraction(self) -> dict[str, float]:
+        """For each number, 1 - (mean posterior variance) / (variance of the truths): 0 learnt nothing, 1 everything."""
+        import numpy as np
+
+        return {
+            name: float(1 - np.mean(np.square(self.sds[name][~self.failed])) / np.var(truth, ddof=1))
+            for name, truth in self.truths.items()
+        }
+
+    def width_ratio(self, probability: float = 0.95) -> dict[str, float]:
+        """For each number, how many times wider privacy makes the interval: the median over trials."""
+        import numpy as np
+
+        _check_share("probability", probability)
+        if probability not in self.intervals:
+            raise expected("probability", probability, f"to be one of {', '.join(map(str, self.intervals))}")
+        exact = self._exact().intervals[probability]
+        private = self.intervals[probability]
+        return {
+            name: float(np.median(((high - low) / (exact[name][1] - exact[name][0]))[~self.failed]))
+            for name, (low, high) in private.items()
+            if name in exact
+        }
+
+    def mmd(self, names: Iterable[str] | None = None, *, bandwidth: float = 1.0) -> float:
+        """The squared maximum mean discrepancy between private and non-private posterior, averaged over trials.
+
+        For each trial the unbiased estimate of bernstein2019, section 4.2 (Gretton et al. 2012, Lemma 6), from its m
+        = ``draws`` ranked draws p_i of the private and q_i of the non-private posterior of all ``names`` together,
+
+            MMD^2 = 1/(m(m-1)) sum_{i != j} k(p_i, p_j) + k(q_i, q_j) - k(p_i, q_j) - k(p_j, q_i),
+
+        with the normal kernel k(p, q) = exp(-|p - q|^2 / (2 bandwidth^2)), the paper's "standard normal kernel" at
+        bandwidth 1. The distance is in mapped units, so the bandwidth is, too. It may be a little below 0.
+        """
+        import numpy as np
+
+        exact = self._exact().sample
+        if not (isinstance(bandwidth, int | float) and 0 < bandwidth < float("inf")):
+            raise expected("bandwidth", bandwidth, "to be a positive number")
+        assert self.sample is not None
+        assert exact is not None
+        shared = [name for name in self.sample if name in exact]
+        chosen = shared if names is None else [names] if isinstance(names, str) else list(names)
+        for name in chosen:
+            if name not in shared:
+                raise expected("names", name, f"to be some of {', '.join(shared)}{did_you_mean(name, shared)}")
+        ours = np.stack([self.sample[name] for name in chosen], axis=2) / bandwidth
+        theirs = np.stack([exact[name] for name in chosen], axis=2) / bandwidth
+        return float(np.mean([_mmd_squared(ours[i], theirs[i]) for i in np.flatnonzero(~self.failed)]))
+
+    def positions(self) -> dict[str, Any]:
         """Each rank as a number in [0, 1], spread uniformly over its cell (seeded): exactly uniform if all is well."""
         import numpy as np
 
         rng = np.random.default_rng(0)
         return {name: (ranks + rng.random(len(ranks))) / (self.draws + 1) for name, ranks in self.ranks.items()}
+
+    def _tests(self) -> dict[str, Any]:
+        from scipy.stats import kstest
+
+        return {name: kstest(place, "uniform") for name, place in self.positions().items()}
+
+    def _exact(self) -> Calibration:
+        if self.non_private is None:
+            raise InputError("Expected calibrate to be called with non_private=True for a comparison.")
+        return self.non_private
 
 
 def calibrate(
@@ -66,41 +163,144 @@ def calibrate(
     draws: int = 99,
     thin: int | None = None,
     warmup: int = 300,
+    non_private: bool = False,
+    keep_draws: bool = False,
+    disturb: Disturbance | str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Calibration:
     """Simulate ``trials`` releases, infer all of them in one batched call, and rank each true parameter.
 
     Of every ``thin`` draws one is ranked, ``draws`` in all; left out, the method says how many make draws independent.
+    Means, standard deviations and intervals are those of all draws. ``non_private`` also draws the posterior from the
+    exact statistic of every trial, for comparison; it keeps the ranked draws, as ``keep_draws`` does. ``disturb`` makes
+    the rows depart from the model, see `Disturbance`. The same seed gives the same rows and noise to every method.
     """
-    import numpy as np
-
     plan = as_plan(plan)
-    chosen = method_name(plan.model, plan.schema, method)
+    local = isinstance(plan.mechanism, Local)
+    chosen = method_name(plan.model, plan.schema, method, central=not local, local=local)
     thin = thin if thin is not None else plan.model.methods[chosen].thin
     for name, value in (("trials", trials), ("thin", thin)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise expected(name, value, "to be a whole number, at least 1")
-    settings = check_settings(warmup=warmup, draws=draws * thin, chains=1, seed=seed)
-    problem = problem_for(plan.model, plan.schema, prior, n, plan.noise())
-    truths: list[Mapping[str, Any]] = []
-    values: list[tuple[int, ...]] = []
-    for trial in range(trials):
-        simulation = simulate(plan, n=n, seed=_trial_seed(seed, trial), prior=problem.prior)
-        truths.append(simulation.parameters)
-        values.append(simulation.release.values)
+    few = check_settings(warmup=warmup, draws=draws, chains=1, seed=seed)
+    try:
+        settings = check_settings(warmup=warmup, draws=draws * thin, chains=1, seed=seed)
+    except InputError:
+        raise expected("draws", draws, f"to be fewer, as {thin} are drawn for each one that is ranked") from None
+    departure = None if disturb is None else as_disturbance(disturb)
+    problem = problem_of(plan, prior, n)
+    if departure is not None:
+        restated = departure.restated(plan.model, plan.schema, problem.prior)
+        problem = problem_of(plan, restated, n)
+    simulations: list[Simulation] = []
+    for simulation in _simulations(plan, n, [_trial_seed(seed, t) for t in range(trials)], problem.prior, departure):
+        simulations.append(simulation)
         if progress is not None:
             progress(1)
-    arrays, _ = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
+    truths = _by_number({name: [s.parameters[name] for s in simulations] for name in simulations[0].parameters}, 0)
+    values = [s.numbers() for s in simulations]
+    keep = keep_draws or non_private
+    exact = None
+    if non_private:
+        # Another seed: private and non-private draws are independent, also where both come from the same formula.
+        sums, other = [s.exact for s in simulations], _trial_seed(seed, trials)
+        found = posterior_arrays(problem, "naive", few, sums, chains=1, seed=other)
+        exact = _studied(found, truths, sums, plan.statistic().unit, draws=draws, thin=1, keep=True, seed=other)
+    found = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
+    unit = 1 if local else plan.statistic().unit
+    return _studied(found, truths, values, unit, draws=draws, thin=thin, keep=keep, seed=seed, non_private=exact)
+
+
+def _simulations(
+    plan: Plan, n: int, seeds: Sequence[int], prior: Prior, departure: Disturbance | None
+) -> Iterator[Simulation]:
+    """One simulated release a seed, in order."""
+
+    def one(seed: int) -> Simulation:
+        return simulate(plan, n=n, seed=seed, prior=prior, disturb=departure)
+
+    yield one(seeds[0])  # alone, so that what it imports is there when threads need it
+    if n < _MANY_ROWS:
+        yield from map(one, seeds[1:])
+        return
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        yield from pool.map(one, seeds[1:])
+
+
+def _studied(
+    found: tuple[Mapping[str, Any], Mapping[str, Any]],
+    truths: Mapping[str, Any],
+    values: Sequence[Sequence[int]],
+    unit: int,
+    *,
+    draws: int,
+    thin: int,
+    keep: bool,
+    seed: int,
+    non_private: Calibration | None = None,
+) -> Calibration:
+    """Rank every truth among the draws of its trial, and sum the draws up."""
+    import numpy as np
+
+    arrays, diagnostics = found
     rng = np.random.default_rng([seed, 1])
+    numbers = _by_number({name: array[:, 0] for name, array in arrays.items()}, 1)
+    numbers = {name: numbers[name] for name in truths if name in numbers}
     ranks: dict[str, Any] = {}
-    for name in (name for name in truths[0] if name in arrays):
-        truth = np.array([np.ravel(t[name]) for t in truths])
-        sample = arrays[name][:, 0, thin - 1 :: thin].reshape(trials, draws, -1)
-        for i in range(truth.shape[1]):
-            below = (sample[:, :, i] < truth[:, None, i]).sum(axis=1)
-            ties = (sample[:, :, i] == truth[:, None, i]).sum(axis=1)
-            ranks[name if truth.shape[1] == 1 else f"{name}[{i}]"] = below + rng.integers(0, ties + 1)
-    return Calibration(ranks, draws)
+    for name, sample in numbers.items():
+        ranked, truth = sample[:, thin - 1 :: thin], truths[name][:, None]
+        ranks[name] = (ranked < truth).sum(axis=1) + rng.integers(0, (ranked == truth).sum(axis=1) + 1)
+    intervals: dict[float, dict[str, tuple[Any, Any]]] = {}
+    for probability in PROBABILITIES:
+        tail = (1 - probability) / 2
+        ends = {name: np.quantile(sample, [tail, 1 - tail], axis=1) for name, sample in numbers.items()}
+        intervals[probability] = {name: (pair[0], pair[1]) for name, pair in ends.items()}
+    with np.errstate(invalid="ignore"):  # a failed trial has no standard deviation
+        sds = {name: sample.std(axis=1, ddof=1) for name, sample in numbers.items()}
+    return Calibration(
+        ranks=ranks,
+        draws=draws,
+        truths={name: truths[name] for name in numbers},
+        means={name: sample.mean(axis=1) for name, sample in numbers.items()},
+        sds=sds,
+        intervals=intervals,
+        diagnostics={name: np.mean(array, axis=tuple(range(1, array.ndim))) for name, array in diagnostics.items()},
+        released=np.array([[value / unit for value in row] for row in values]),
+        failed=np.any([~np.isfinite(sample).all(axis=1) for sample in numbers.values()], axis=0),
+        sample={name: sample[:, thin - 1 :: thin].copy() for name, sample in numbers.items()} if keep else None,
+        non_private=non_private,
+    )
+
+
+def _by_number(arrays: Mapping[str, Any], axes: int) -> dict[str, Any]:
+    """Every number of every parameter by its name: behind the trials and ``axes`` more come the parameter's own."""
+    import numpy as np
+
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        flat = np.asarray(array)
+        flat = flat.reshape(*flat.shape[: axes + 1], -1)
+        for i in range(flat.shape[-1]):
+            found[name if flat.shape[-1] == 1 else f"{name}[{i}]"] = flat[..., i]
+    return found
+
+
+def _mmd_squared(p: Any, q: Any) -> float:
+    """The unbiased estimate for two samples (m, numbers), bandwidth 1; pairs i = j are left out."""
+    import numpy as np
+
+    def total(a: Any, b: Any) -> float:
+        squares = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None, :] - 2 * a @ b.T
+        kernel = np.exp(-np.maximum(squares, 0) / 2)
+        return float(kernel.sum() - np.trace(kernel))
+
+    m = len(p)
+    return (total(p, p) + total(q, q) - 2 * total(p, q)) / (m * (m - 1))
+
+
+def _check_share(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise expected(name, value, "to be a number between 0 and 1")
 
 
 def _trial_seed(seed: int, trial: int) -> int:

@@ -1,8 +1,8 @@
 """Named departures from the model, for studies of what happens when its assumptions fail.
 
-A disturbance acts on simulated rows, before the boundary: inference does not know of it. The parameters stay true. Means
-and covariances of the covariates, the coefficients and the scatter of the response around its mean are what they were
-without the disturbance.
+A disturbance acts on simulated rows, before the boundary: inference does not know of it. The parameters stay true: the
+means and covariances of the covariates, the coefficients and the scatter of the response around its mean are what they
+were without the disturbance.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacit.statistics.design import Scaled
 _SHAPES = ("skewed", "discrete", "heavy-tailed")
 _KINDS = (*_SHAPES, "clamped", "missing")
 _CELLS = ("all", "response", "covariates")
-_PILOT = (4000, 25)  # data sets and rows by which `clamped` finds its scale
+_PILOT = (2000, 25)  # data sets and rows by which `clamped` finds its scale
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _reshaped(kind: str, rows: Arrays, parameters: Arrays, design: Design) -> Ar
     normal = np.linalg.solve(root, (before - mean).T).T
     after = mean + _SHAPE[kind](normal) @ root.T
     theta = np.array([parameters["theta"][i] for i, _ in places])
-    response = design.response
+    response = design.number_response
     changed = dict(rows)
     changed[response.name] = np.asarray(rows[response.name]) + response.scale * (after - before) @ theta
     for i, (_, column) in enumerate(places):
@@ -190,8 +190,8 @@ def _restated(disturbance: Disturbance, model: Model, design: Design, prior: Lin
     """The prior when covariate j is multiplied by c_j and the response by c.
 
     Sigma_x and mu_x follow their columns: psi0_j c_j^2 and m0_j c_j. A slope becomes theta_j c / c_j, other
-    coefficients theta c, and sigma^2 becomes sigma^2 c^2: so mu0_j c / c_j, lambda0_j c_j^2 and b0 c^2. The factors come
-    from made-up rows: the (1 - share) quantile of a column's absolute mapped value over the prior is moved to 1.
+    coefficients theta c, and sigma^2 becomes sigma^2 c^2: so mu0_j c / c_j, lambda0_j c_j^2 and b0 c^2. The factors
+    come from made-up rows: the (1 - share) quantile of a column's absolute mapped value over the prior is moved to 1.
     """
     import numpy as np
 
@@ -207,7 +207,7 @@ def _restated(disturbance: Disturbance, model: Model, design: Design, prior: Lin
         return 1 / float(np.quantile(values, 1 - float(disturbance.share or 0)))
 
     places = _covariates(design)
-    response = factor(design.response) if disturbance.cells != "covariates" else 1.0
+    response = factor(design.number_response) if disturbance.cells != "covariates" else 1.0
     numbers = [factor(column) if disturbance.cells != "response" else 1.0 for _, column in places]
     by_coefficient = np.ones(len(design.columns))
     by_coefficient[[i for i, _ in places]] = numbers

@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.models.model import Model, Prior, Problem, Site
+from tacit.mechanisms.local import Local
+from tacit.models.local import LocalModel
+from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.noise.noise import Noise
+from tacit.plan import Plan
 from tacit.posterior import Posterior, build_tree, posterior_axes
+from tacit.protocols.client import Client
 from tacit.release import Release, as_release
+from tacit.reports import Reports, as_reports, is_reports_file
 from tacit.samplers.chain import Chain, Settings
 from tacit.schema import Schema
 
 _MOST_DRAWS = 10**7
 
 
-AnyRelease = Release | str | Path
+AnyRelease = Release | Reports | str | Path
 
 
 def infer(
@@ -35,22 +40,35 @@ def infer(
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
-    Several releases of one model are pooled: each dataset is a site of its own, and nobody may be in two of them.
-    Releases about the same dataset share its exact sums, which ``same_rows=True`` confirms. ``method`` picks another
-    sampler of the family, ``prior`` changes some of the prior's numbers (or gives a whole prior), ``seed`` makes the
-    draws repeatable: this side of the boundary nothing is secret.
+    ``release`` is a release, local reports, or a list of both; a path may stand for either. Several releases of one
+    model are pooled: each dataset is a site of its own, and nobody may be in two of them. Releases about the same
+    dataset share its exact sums, which ``same_rows=True`` confirms. ``method`` picks another sampler of the family,
+    ``prior`` changes some of the prior's numbers (or gives a whole prior), ``seed`` makes the draws repeatable: this
+    side of the boundary nothing is secret.
     """
-    releases = sites_in_order(_as_releases(release), same_rows=same_rows)
+    found, surveys = _evidence(release)
+    releases = sites_in_order(found, same_rows=same_rows) if found else []
     settings = check_settings(warmup=warmup, draws=draws, chains=chains, seed=seed)
     everything = [one for site in releases for one in site]
-    plan = everything[0].plan
-    sites = tuple(Site(site[0].n, tuple(one.noise for one in site)) for site in releases)
-    problem = Problem(plan.model, plan.schema, prior_for(plan.model, plan.schema, prior), sites)
-    name = method_name(problem.model, problem.schema, method)
+    plan = (everything or surveys)[0].plan
+    for other in surveys:
+        if (other.plan.model, other.plan.schema) != (plan.model, plan.schema):
+            raise expected("reports", other.dataset, "to have the model and the schema of what they are pooled with")
+    groups = [group for one in surveys for group in one.groups]
+    problem = Problem(
+        plan.model,
+        plan.schema,
+        prior_for(plan.model, plan.schema, prior),
+        tuple(Site(site[0].n, tuple(one.noise for one in site)) for site in releases),
+        tuple(Survey(group.n, group.client) for group in groups),
+    )
+    name = method_name(problem.model, problem.schema, method, central=bool(releases), local=bool(groups))
     _check_pools(problem, name)
     values = [value for one in everything for value in one.values]
+    values += [number for group in groups for number in summary_of(problem.model, group.client, group.values)]
     arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
-    dims, coords = posterior_axes(everything)
+    evidence = [*everything, *(one.publish() for one in surveys)]
+    dims, coords = posterior_axes(evidence)
     tree = build_tree(
         {name: arrays[name][0] for name in dims if name in arrays},
         {name: array[0] for name, array in diagnostics.items()},
@@ -59,10 +77,10 @@ def infer(
         {
             "released": [[v / one.unit for v in one.values] for one in everything],
             "release": [one.id for one in everything],
-            "entry": list(everything[0].entries),
+            "entry": list(everything[0].entries) if everything else [],
         },
         {
-            "release": json.dumps([one.to_plain() for one in everything], ensure_ascii=True, allow_nan=False),
+            "release": json.dumps([one.to_plain() for one in evidence], ensure_ascii=True, allow_nan=False),
             "prior": json.dumps(problem.prior.to_plain()),
             "method": name,
             "seed": str(seed),
@@ -72,12 +90,25 @@ def infer(
     return Posterior(tree)
 
 
-def _as_releases(release: Any) -> list[Release]:
-    if isinstance(release, Release | str | Path):
-        return [as_release(release)]
-    if not isinstance(release, Sequence) or not release:
-        raise InputError("Expected release to be a Release, the path of one, or a list of these.")
-    return [as_release(one) for one in release]
+def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
+    """Releases and reports, told apart by what they are or by the suffix of their file."""
+    several = [given] if isinstance(given, Release | Reports | str | Path) else given
+    if not isinstance(several, Sequence) or not several:
+        raise InputError("Expected release to be a Release, Reports, the path of one, or a list of these.")
+    releases: list[Release] = []
+    surveys: list[Reports] = []
+    for one in several:
+        if isinstance(one, Reports) or (not isinstance(one, Release) and is_reports_file(one)):
+            surveys.append(as_reports(one))
+        else:
+            releases.append(as_release(one))
+    return releases, surveys
+
+
+def summary_of(model: Model, client: Client, reports: Any) -> Any:
+    """All that the family needs of reports."""
+    assert isinstance(model, LocalModel)  # or the plan would have no client
+    return model.summary(client, reports)
 
 
 def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list[Release]]:
@@ -122,6 +153,14 @@ def problem_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] |
     return Problem(model, schema, prior_for(model, schema, prior), (Site(n, (noise,)),))
 
 
+def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> Problem:
+    """What a method needs for n rows under a plan, as one release or as n reports."""
+    whole = prior_for(plan.model, plan.schema, prior)
+    if isinstance(plan.mechanism, Local):
+        return Problem(plan.model, plan.schema, whole, (), (Survey(n, plan.client()),))
+    return Problem(plan.model, plan.schema, whole, (Site(n, (plan.noise(),)),))
+
+
 def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """The family's default prior, that prior with some numbers changed, or another one of its kind."""
     default = model.default_prior(schema)
@@ -134,12 +173,20 @@ def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | N
     return prior
 
 
-def method_name(model: Model, schema: Schema, method: str | None) -> str:
-    """The family's default method, or the one that was asked for."""
-    methods = list(model.methods)
+def method_name(model: Model, schema: Schema, method: str | None, *, central: bool = True, local: bool = False) -> str:
+    """The family's default method for such evidence, or the one that was asked for."""
+    methods = model.methods
+    able = [name for name, found in methods.items() if found.surveys >= local and found.central >= central]
     if method is not None and method not in methods:
         raise expected("method", method, f"to be one of {', '.join(methods)}{did_you_mean(method, methods)}")
-    return method or model.default_method(schema)
+    if method is not None and method not in able:
+        raise expected("method", method, f"to be one for such evidence: {', '.join(able)}")
+    if method is not None:
+        return method
+    default = model.default_method(schema)
+    if not able:
+        raise expected("family", model.family, "to have a method that takes releases and reports together")
+    return default if default in able else able[0]
 
 
 def check_settings(*, warmup: int, draws: int, chains: int, seed: int) -> Settings:
@@ -163,8 +210,11 @@ def posterior_arrays(
 
     from tacit.samplers.backend import run
 
-    unit = problem.statistic.unit
-    released = np.array([[v / unit for v in row] for row in values])
+    central, unit = 0, 1
+    if problem.sites:
+        central = sum(len(site.noises) for site in problem.sites) * len(problem.statistic.entries)
+        unit = problem.statistic.unit
+    released = np.array([[*(v / unit for v in row[:central]), *row[central:]] for row in values], np.float64)
     arrays, diagnostics = run(_chain(problem, method, settings), released, chains=chains, seed=seed)
     return {k: np.asarray(v) for k, v in arrays.items()}, {k: np.asarray(v) for k, v in diagnostics.items()}
 

@@ -16,7 +16,8 @@ from typing import Any
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.files import read_text, write_atomically
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
-from tacit.mechanisms.mechanism import Crossing, Law, Mechanism
+from tacit.mechanisms.local import Local
+from tacit.mechanisms.mechanism import Central, Crossing, Law, Mechanism
 from tacit.mechanisms.registry import mechanism_from_plain
 from tacit.models.model import Model
 from tacit.models.registry import FAMILIES
@@ -24,6 +25,8 @@ from tacit.noise.noise import Noise
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
+from tacit.protocols.client import Client
+from tacit.protocols.protocol import Protocol
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 
@@ -45,31 +48,34 @@ class Plan:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
         if self.mechanism.person is not None and self.mechanism.person.id in self.schema:
             raise expected("id", self.mechanism.person.id, "not to be declared in the schema as well")
-        self.crossing()  # refuses what does not fit together, long before data is near
+        self.event()  # refuses what does not fit together, long before data is near
+
+    def event(self) -> Event:
+        """What one release costs, or one person's report, from public parameters alone."""
+        return self.mechanism.event(self.model, self.schema, self.budget)
 
     def crossing(self, law: Law | None = None) -> Crossing:
-        """The way across the boundary: what is read, released and paid; ``law`` is one that a release says it had.
-
-        A law need not be what today's code would choose, but it must meet the plan's budget.
-        """
-        return self._own_crossing if law is None else self._checked(law)
+        """The way across the boundary: what is read, released and paid; ``law`` is one that a release says it had."""
+        return self._own_crossing if law is None else self._crossing(law)
 
     @cached_property
     def _own_crossing(self) -> Crossing:
-        return self._checked(None)
+        return self._crossing(None)
 
-    def _checked(self, law: Law | None) -> Crossing:
-        crossing = self.mechanism.crossing(self.model, self.schema, self.budget, law)
-        if not crossing.event().satisfies(self.budget):
-            named = self.mechanism.law_field
-            if law is None:
-                raise expected("budget", self.budget.symbols, f"to be met by {crossing.law.kind} {named}")
-            raise expected(named, law.kind, f"to be large enough for {self.budget.symbols}")
-        return crossing
+    def _crossing(self, law: Law | None) -> Crossing:
+        return self.central().checked(self.model, self.schema, self.budget, law)
 
-    def event(self) -> Event:
-        """What one release costs, from public parameters alone."""
-        return self.crossing().event()
+    def central(self) -> Central:
+        """The mechanism of a plan that a trusted holder of all rows carries out."""
+        if not isinstance(self.mechanism, Central):
+            raise expected("kind", self.mechanism.kind, "of [mechanism] to be one that makes releases of all rows")
+        return self.mechanism
+
+    def client(self, protocol: Protocol | None = None) -> Client:
+        """What one person's device does; ``protocol`` is one that reports say they had."""
+        if not isinstance(self.mechanism, Local):
+            raise expected("kind", self.mechanism.kind, f'of [mechanism] to be "{Local.kind}"')
+        return self.mechanism.client(self.model, self.schema, self.budget, protocol)
 
     def statistic(self) -> Statistic:
         """What is summed over the rows."""

@@ -21,6 +21,7 @@ from tacit.models.prior_draws import clamped_share, prior_draws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.release import Release
+from tacit.reports import PublishedReports
 from tacit.seal import has_seal, sealed
 
 _HARDLY_MOVED = 0.9  # of the prior's standard deviation is left in every number
@@ -86,29 +87,43 @@ class Posterior:
     tree: Any
 
     @cached_property
+    def evidence(self) -> tuple[Release | PublishedReports, ...]:
+        """What this posterior is about: releases, and the headers of local reports."""
+        plains = json.loads(self.tree.attrs["release"])
+        return tuple(
+            PublishedReports.from_plain(plain) if "reports" in plain else Release.from_plain(plain) for plain in plains
+        )
+
+    @property
     def releases(self) -> tuple[Release, ...]:
-        """The releases that this posterior is about."""
-        return tuple(Release.from_plain(plain) for plain in json.loads(self.tree.attrs["release"]))
+        """The releases among the evidence."""
+        return tuple(one for one in self.evidence if isinstance(one, Release))
+
+    @property
+    def surveys(self) -> tuple[PublishedReports, ...]:
+        """The local reports among the evidence."""
+        return tuple(one for one in self.evidence if isinstance(one, PublishedReports))
 
     @property
     def release(self) -> Release:
-        """The release that this posterior is about, where it is one."""
-        first, *others = self.releases
-        if others:
-            raise expected("release", len(self.releases), "releases to be asked for as posterior.releases")
-        return first
+        """The release that this posterior is about, where it is one and no more."""
+        if len(self.evidence) != 1 or not self.releases:
+            raise expected("release", len(self.evidence), "pieces of evidence to be asked for as posterior.evidence")
+        return self.releases[0]
 
     @property
     def plan(self) -> Plan:
-        """The plan of the first release; all of them have its model and its schema."""
-        return self.releases[0].plan
+        """The plan of the first piece of evidence; all have its model and its schema."""
+        return self.evidence[0].plan
 
     @property
     def assumes(self) -> tuple[str, ...]:
         """What this posterior takes for granted beside its model."""
         found = [text for release in self.releases for text in release.guarantee.assumes]
-        if len({release.dataset for release in self.releases}) > 1:
+        if len({one.dataset for one in self.evidence}) > 1:
             found.append("the datasets are about disjoint people")
+        if self.surveys:
+            found.append("every report was made by the published protocol, at a budget that its record did not choose")
         return tuple(dict.fromkeys(found))
 
     @property
@@ -202,7 +217,7 @@ class Posterior:
             found.append("The naive method ignores the noise that privacy added: its intervals are too narrow.")
         if finite:
             found += self._about_the_data()
-        if any(release.simulated for release in self.releases):
+        if any(one.simulated for one in self.evidence):
             found.append("The release was simulated: it is about made-up rows.")
         return tuple(found)
 
@@ -283,11 +298,14 @@ class Posterior:
         return posterior
 
 
-def posterior_axes(releases: Sequence[Release]) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
-    """The names of the axes of each parameter and the labels along each; with several datasets there is one more."""
-    plan, datasets = releases[0].plan, list(dict.fromkeys(release.dataset for release in releases))
+def posterior_axes(
+    evidence: Sequence[Release | PublishedReports],
+) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
+    """The names of the axes of each parameter and the labels along each; with several sites there is one more."""
+    plan = evidence[0].plan
+    datasets = list(dict.fromkeys(one.dataset for one in evidence if isinstance(one, Release)))
     dims, coords = plan.model.dims(plan.schema), plan.model.coords(plan.schema)
-    if len(datasets) == 1:
+    if len(datasets) < 2:
         return dims, coords
     own = {name: ("site", *dims[name]) for name in plan.model.site_parameters}
     return {**dims, **own}, {**coords, "site": datasets}
@@ -296,7 +314,7 @@ def posterior_axes(releases: Sequence[Release]) -> tuple[dict[str, tuple[str, ..
 def _is_whole(posterior: Posterior) -> bool:
     """Whether the draws are those of the releases' model, as numbers of the right shape."""
     plan = posterior.plan
-    dims, coords = posterior_axes(posterior.releases)
+    dims, coords = posterior_axes(posterior.evidence)
     group = posterior.tree["posterior"]
     arrays = {str(name): array.values for name, array in group.data_vars.items()}
     lead = next(iter(arrays.values())).shape[:2]
@@ -362,10 +380,11 @@ def build_tree(
         {name: (("chain", "draw", *dims.get(name, ())), np.asarray(a)) for name, a in draws.items()},
         coords={**axes, **labels},
     )
+    shape = len(observed["release"]), len(observed["entry"])
     groups: dict[str, Any] = {
         "posterior": posterior,
         "observed_data": xr.Dataset(
-            {"released": (("release", "entry"), np.array(observed["released"], np.float64))},
+            {"released": (("release", "entry"), np.array(observed["released"], np.float64).reshape(shape))},
             coords={axis: np.array(observed[axis], dtype=str) for axis in ("release", "entry")},
         ),
     }

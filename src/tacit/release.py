@@ -99,7 +99,7 @@ class Release:
             "unit": self.unit,
             "entries": list(self.entries),
             "values": list(self.values),
-            self.plan.mechanism.law_field: self.law.to_plain(),
+            self.plan.central().law_field: self.law.to_plain(),
             "guarantee": self.guarantee.to_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
@@ -131,7 +131,7 @@ class Release:
                 id=plain["id"],
                 ledger=plain["ledger"],
                 simulated=plain["simulated"],
-                law=plan.mechanism.law_from_plain(plain[plan.mechanism.law_field]),
+                law=plan.central().law_from_plain(plain[plan.central().law_field]),
             )
         except KeyError as error:
             raise InputError(f"Expected the release to have the field {error.args[0]!r}.") from None

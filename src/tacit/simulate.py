@@ -14,11 +14,13 @@ from typing import Any
 from tacit.boundary import collect, needed
 from tacit.disturb import Disturbance
 from tacit.errors import expected
-from tacit.infer import check_settings, posterior_arrays, problem_for
+from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for, summary_of
 from tacit.mechanisms.add_noise import Sums
+from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
+from tacit.reports import Group, Reports
 
 _MOST_ROWS = 10**8
 
@@ -40,13 +42,21 @@ class SeededEntropy:
 class Simulation:
     """A simulated release with what a real one hides: the true parameters and the exact sums, where sums are taken."""
 
-    release: Release
+    release: Release | Reports
     parameters: Mapping[str, Any]
     exact: tuple[int, ...]
+
+    def numbers(self) -> Any:
+        """What a method is given: the released integers, or the summary of the reports."""
+        if isinstance(self.release, Release):
+            return self.release.values
+        return [v for group in self.release.groups for v in summary_of(group.plan.model, group.client, group.values)]
 
     def non_private(self, *, seed: int = 0, draws: int = 1000, prior: Any = None) -> dict[str, Any]:
         """Draws (draws, ...) of the posterior that the exact statistic gives: what no noise would have bought."""
         release = self.release
+        if not isinstance(release, Release):
+            raise expected("kind", release.plan.mechanism.kind, "of [mechanism] to be one that takes sums of rows")
         problem = problem_for(release.plan.model, release.plan.schema, prior, release.n, release.noise)
         settings = check_settings(warmup=0, draws=draws, chains=1, seed=seed)
         arrays, _ = posterior_arrays(problem, "naive", settings, [self.exact], chains=1, seed=seed)
@@ -76,11 +86,12 @@ def simulate(
     check_settings(warmup=0, draws=4, chains=1, seed=seed)
     rng = np.random.default_rng(seed)
     if parameters is None:
-        problem = problem_for(plan.model, plan.schema, prior, n, plan.noise())
-        parameters = plan.model.draw_parameters(problem.prior, plan.schema, rng)
+        parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
     rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
     if disturb is not None:
         rows = disturb.applied(rows, dict(parameters), plan.model, plan.schema, rng)
+    if isinstance(plan.mechanism, Local):
+        return Simulation(_reports(rows, plan, seed), parameters, ())
     person = plan.mechanism.person
     if person is not None:
         if n % person.max_rows:
@@ -97,3 +108,14 @@ def simulate(
         simulated=True,
     )
     return Simulation(release, parameters, tuple(collected.totals) if isinstance(collected, Sums) else ())
+
+
+def _reports(rows: Any, plan: Plan, seed: int) -> Reports:
+    import numpy as np
+
+    from tacit.sources.open import open_source
+
+    client, entropy = plan.client(), SeededEntropy(seed)
+    batches = open_source(rows, client.columns, plan.schema).batches(plan.schema, client.columns, 2**16)
+    values = np.concatenate([client.reports(batch.columns, entropy) for batch in batches if batch.rows])
+    return Reports((Group(plan, client.protocol, values),), f"simulated-{seed}", simulated=True)

@@ -70,16 +70,16 @@ def test_a_wrong_noise_scale_in_inference_is_caught(factor, monkeypatch):
     import dataclasses
     import sys
 
-    from tacit.infer import problem_for
+    from tacit.infer import problem_of
 
     def wrong(*arguments):
-        problem = problem_for(*arguments)
+        problem = problem_of(*arguments)
         scales = tuple(round(s * factor) for s in problem.noise.scales)
         (site,) = problem.sites
         wrong_site = dataclasses.replace(site, noises=(dataclasses.replace(problem.noise, scales=scales),))
         return dataclasses.replace(problem, sites=(wrong_site,))
 
-    monkeypatch.setattr(sys.modules[tacit.calibrate.__module__], "problem_for", wrong)
+    monkeypatch.setattr(sys.modules[tacit.calibrate.__module__], "problem_of", wrong)
     plan = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.PureDP(0.03))
     result = tacit.calibrate(plan, n=300, trials=1500, seed=14)
     assert not result.calibrated(1e-3), result.p_values()

@@ -104,9 +104,40 @@ def privatize(
 
 
 @app.command()
+def randomize(
+    plan: PlanFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows: CSV, TSV, Parquet, Arrow or Feather.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go, a Parquet file.")],
+    dataset: Annotated[str, typer.Option("--dataset", help="What the survey is called.")],
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Act as the device of everybody in a table: one randomised report for each row. For trials of a local plan."""
+    import tacit
+    from tacit.files import check_apart, check_writable
+
+    check_apart(output, "output", plan=plan, data=data)
+    check_writable(output, name="output", overwrite=overwrite)
+    with progress("Randomising", None):
+        reports = tacit.randomize_rows(data, plan, dataset=dataset)
+        reports.save(output, overwrite=overwrite)
+    if as_json:
+        print_json({**reports.header(), "reports": str(output)})
+        return
+    budget = reports.plan.budget
+    say(f"Made {reports.n:,} reports for {reports.dataset!r}: {output}")
+    say(f"{budget.symbols} for every person. {budget.sentence()}")
+    for warning in reports.warnings():
+        say(f"Note: {warning}")
+
+
+@app.command()
 def infer(
     release: Annotated[
-        list[Path], typer.Argument(metavar="RELEASE...", help="The release, a JSON file; several are pooled.")
+        list[Path],
+        typer.Argument(
+            metavar="RELEASE...", help="The release, a JSON file, or reports, a Parquet file; several are pooled."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the posterior goes, a netCDF file.")],
     same_rows: Annotated[

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.mechanisms.mechanism import Collector, Crossing, Law, Mechanism
+from tacit.mechanisms.mechanism import Central, Collector, Crossing, Law
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
@@ -91,7 +91,7 @@ class NoisySums(Crossing):
 
 
 @dataclass(frozen=True)
-class AddNoise(Mechanism):
+class AddNoise(Central):
     """The mechanism that adds integer noise to the statistic.
 
     ``law`` names the noise; left out, the budget decides: discrete Laplace for pure epsilon, discrete Gaussian for zCDP

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
+from tacit.errors import expected
 from tacit.mechanisms.person import Person
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
@@ -89,8 +90,6 @@ class Mechanism(ABC):
     """What a plan's ``[mechanism]`` table declares."""
 
     kind: ClassVar[str]
-    law_field: ClassVar[str]
-    """The field of a release that holds the law."""
 
     @property
     @abstractmethod
@@ -98,12 +97,8 @@ class Mechanism(ABC):
         """The unit of privacy, where it is not a row."""
 
     @abstractmethod
-    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> Crossing:
-        """The way across for a plan; ``law`` is read from a release, or left out to be calibrated to ``budget``."""
-
-    @abstractmethod
-    def law_from_plain(self, plain: object) -> Law:
-        """Read a release's law."""
+    def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
+        """What one release costs, or one report; refuses what does not fit together or does not meet the budget."""
 
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
@@ -113,3 +108,32 @@ class Mechanism(ABC):
     @abstractmethod
     def from_plain(cls, table: Mapping[str, Any]) -> Self:
         """Read the ``[mechanism]`` table of a plan file, less its ``kind``; every key must be known."""
+
+
+@dataclass(frozen=True)
+class Central(Mechanism):
+    """A mechanism that a trusted holder of all rows runs: the rows cross as one release."""
+
+    law_field: ClassVar[str]
+    """The field of a release that holds the law."""
+
+    @abstractmethod
+    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> Crossing:
+        """The way across for a plan; ``law`` is read from a release, or left out to be calibrated to ``budget``."""
+
+    @abstractmethod
+    def law_from_plain(self, plain: object) -> Law:
+        """Read a release's law."""
+
+    def checked(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None) -> Crossing:
+        """`crossing`, whose event meets the budget. A release's law need not be what today's code would choose."""
+        found = self.crossing(model, schema, budget, law)
+        if not found.event().satisfies(budget):
+            if law is None:
+                raise expected("budget", budget.symbols, f"to be met by {found.law.kind} {self.law_field}")
+            raise expected(self.law_field, law.kind, f"to be large enough for {budget.symbols}")
+        return found
+
+    def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
+        """That of the crossing."""
+        return self.checked(model, schema, budget, None).event()

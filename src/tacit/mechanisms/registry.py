@@ -7,9 +7,10 @@ from typing import Any
 
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
 
-MECHANISMS: dict[str, type[Mechanism]] = {mechanism.kind: mechanism for mechanism in (AddNoise,)}
+MECHANISMS: dict[str, type[Mechanism]] = {mechanism.kind: mechanism for mechanism in (AddNoise, Local)}
 
 
 def mechanism_from_plain(table: Mapping[str, Any]) -> Mechanism:

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
+from tacit.models.levels import LEVEL_PROTOCOLS, level_client, level_summary, shares_chain
+from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
@@ -29,7 +33,7 @@ class BetaPrior(Prior):
 
 
 @dataclass(frozen=True)
-class Bernoulli(Model):
+class Bernoulli(Model, LocalModel):
     """Rows are independent, each at the second of two levels with probability theta.
 
     Released: the number of rows at the second level, plus noise. With n public and theta ~ Beta(a, b), the exact count
@@ -70,7 +74,23 @@ class Bernoulli(Model):
     @property
     def methods(self) -> Mapping[str, Method]:
         """Exact by default."""
-        return {"exact": Method(_exact, thin=1, releases=True), "naive": Method(_naive, thin=1)}
+        return {
+            "exact": Method(_exact, thin=1, releases=True),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True),
+            "naive": Method(_naive, thin=1),
+        }
+
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """Randomized response is the best for two levels."""
+        return tuple(LEVEL_PROTOCOLS)
+
+    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+        """A device that randomises the code of the level."""
+        return level_client(self.column, schema, budget, protocol)
+
+    def summary(self, client: Client, reports: Any) -> Any:
+        """Counts of the levels or of bit patterns."""
+        return level_summary(client, reports)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters are single numbers."""
@@ -117,6 +137,19 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
         return {"theta": theta, "count": count}, {}
 
     return chain
+
+
+def _shares(problem: Problem, settings: Settings) -> Chain:
+    """NUTS on theta, for local reports and for several sites; central counts by the central limit theorem."""
+    prior = problem.prior
+    assert isinstance(prior, BetaPrior)
+    chain = shares_chain(problem, (prior.b, prior.a), settings)
+
+    def second(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        draws, info = chain(key, released)
+        return {"theta": draws["theta"][:, 1]}, info
+
+    return second
 
 
 def _naive(problem: Problem, settings: Settings) -> Chain:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
+from tacit.models.levels import LEVEL_PROTOCOLS, level_client, level_summary, shares_chain
+from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
@@ -37,7 +41,7 @@ class DirichletPrior(Prior):
 
 
 @dataclass(frozen=True)
-class Categorical(Model):
+class Categorical(Model, LocalModel):
     """Rows are independent, each at level k with probability theta_k.
 
     Released: the number of rows at each level, plus noise. With n public and theta ~ Dirichlet(alpha), the exact counts
@@ -78,7 +82,23 @@ class Categorical(Model):
     @property
     def methods(self) -> Mapping[str, Method]:
         """Gibbs by default."""
-        return {"gibbs": Method(_gibbs, thin=8), "naive": Method(_naive, thin=1)}
+        return {
+            "gibbs": Method(_gibbs, thin=8),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True),
+            "naive": Method(_naive, thin=1),
+        }
+
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """Randomized response, or one randomised bit a level, which is better for many levels and small budgets."""
+        return tuple(LEVEL_PROTOCOLS)
+
+    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+        """A device that randomises the code of the level."""
+        return level_client(self.column, schema, budget, protocol)
+
+    def summary(self, client: Client, reports: Any) -> Any:
+        """Counts of the levels or of bit patterns."""
+        return level_summary(client, reports)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters have one number a level."""
@@ -134,6 +154,15 @@ def _gibbs(problem: Problem, settings: Settings) -> Chain:
         return {"theta": jax.random.dirichlet(for_theta, concentration + counts), "count": counts}, {}
 
     return chain
+
+
+def _shares(problem: Problem, settings: Settings) -> Chain:
+    """NUTS on the shares, for local reports and for several sites; central counts by the central limit theorem."""
+    prior = problem.prior
+    assert isinstance(prior, DirichletPrior)
+    model = problem.model
+    assert isinstance(model, Categorical)
+    return shares_chain(problem, prior.vector(len(problem.schema.category(model.column).levels)), settings)
 
 
 def _naive(problem: Problem, settings: Settings) -> Chain:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from tacit.errors import InputError, did_you_mean, expected, shown
 from tacit.noise.noise import Noise
+from tacit.protocols.client import Client
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
@@ -44,16 +45,26 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Survey:
+    """Reports that people randomised themselves: how many there are, and what their devices did."""
+
+    n: int
+    client: Client
+
+
+@dataclass(frozen=True)
 class Problem:
     """All that a method may know beside the released numbers. Every field is public.
 
-    The released numbers come as one list: site by site, and within a site release by release.
+    The released numbers come as one list: site by site, within a site release by release, then the summaries of
+    surveys (`LocalModel.summary`).
     """
 
     model: Model
     schema: Schema
     prior: Prior
     sites: tuple[Site, ...]
+    surveys: tuple[Survey, ...] = ()
 
     @property
     def statistic(self) -> Statistic:
@@ -78,13 +89,16 @@ class Method:
     """A way to draw the posterior: ``build`` makes the chain of a problem.
 
     ``thin`` says how many draws apart its draws can pass for independent, which is what calibration needs. ``sites``
-    and ``releases`` say whether it pools several sites, and several releases about the same rows.
+    and ``releases`` say whether it pools several sites, and several releases about the same rows; ``surveys`` whether
+    it takes local reports, and ``central`` whether it takes releases at all.
     """
 
     build: Callable[[Problem, Settings], Chain]
     thin: int
     sites: bool = False
     releases: bool = False
+    surveys: bool = False
+    central: bool = True
 
 
 M = TypeVar("M", bound="Model", covariant=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from tacit.models.bernoulli import Bernoulli
 from tacit.models.categorical import Categorical
 from tacit.models.linear import LinearRegression
+from tacit.models.logistic import LogisticRegression
 from tacit.models.model import Model
+from tacit.models.poisson_regression import PoissonRegression
 
 FAMILIES: dict[str, type[Model]] = {
     model.family: model
@@ -13,5 +15,7 @@ FAMILIES: dict[str, type[Model]] = {
         Bernoulli,
         Categorical,
         LinearRegression,
+        LogisticRegression,
+        PoissonRegression,
     )
 }

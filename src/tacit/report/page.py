@@ -27,7 +27,8 @@ def report(posterior: Posterior | str | Path) -> str:
     template = environment.from_string(files("tacit.report").joinpath("page.html.j2").read_text("utf-8"))
     return template.render(
         releases=posterior.releases,
-        datasets=list(dict.fromkeys(release.dataset for release in posterior.releases)),
+        surveys=posterior.surveys,
+        datasets=list(dict.fromkeys(one.dataset for one in posterior.evidence)),
         posterior=posterior,
         rows=posterior.summary(),
         coefficients=_coefficients(posterior),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tacit.mechanisms.local import Local
 from tacit.mechanisms.person import Person
 from tacit.plan import Plan
 from tacit.schema import Category
@@ -11,6 +12,8 @@ from tacit.schema import Category
 
 def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
+    if isinstance(plan.mechanism, Local):
+        return _explain_local(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
     read = ", ".join(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
@@ -24,16 +27,38 @@ def explain(plan: Plan) -> list[str]:
     ]
     if unit is not None:
         lines.append(f"Everyone: {_filled_and_cut(unit)}")
-    for name in statistic.columns:
-        column = plan.schema.declared(name)
-        kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
-        clamped = "" if isinstance(column, Category) else "values outside the bounds are clamped, and "
-        lines.append(f"Column {name}: {clamped}{kind} cell counts as {column.missing!r}.")
-    return lines
+    return lines + [_about_column(name, plan) for name in statistic.columns]
+
+
+def _about_column(name: str, plan: Plan) -> str:
+    column = plan.schema.declared(name)
+    kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
+    clamped = "" if isinstance(column, Category) else "values outside the bounds are clamped, and "
+    return f"Column {name}: {clamped}{kind} cell counts as {column.missing!r}."
+
+
+def _explain_local(plan: Plan) -> list[str]:
+    client = plan.client()
+    return [
+        f"Reads: on each person's own device, {', '.join(client.columns)} of that person alone.",
+        f"Sends: one report a person, made by {client.protocol.kind}, of {client.protocol.reports.size} whole number"
+        f"{'s' if client.protocol.reports.size > 1 else ''}. The true answer never leaves the device.",
+        f"Promises: {plan.budget.symbols} to every person, against everybody, the collector included. "
+        f"{plan.budget.sentence()}",
+        *(_about_column(name, plan) for name in client.columns),
+    ]
 
 
 def explain_plain(plan: Plan) -> dict[str, Any]:
     """The same for machines."""
+    if isinstance(plan.mechanism, Local):
+        client = plan.client()
+        return {
+            "columns": list(client.columns),
+            "protocol": client.protocol.to_plain(),
+            "budget": plan.budget.to_plain(),
+            "plan": plan.to_plain(),
+        }
     statistic, noise = plan.statistic(), plan.noise()
     sensitivity = plan.sensitivity()
     return {

@@ -1,0 +1,87 @@
+"""How a regression's design depends on levels and numbers: cells, and within each cell a linear map of the numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from tacit.errors import expected
+from tacit.models.regression import Design
+from tacit.schema import Category
+from tacit.statistics.design import Mapped, Scaled
+
+MOST_CELLS = 200
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Every combination of the levels that a design reads, and the plain numbers that it reads.
+
+    Within cell c the design vector is w = a_c + B_c x for the mapped numbers x, with zeros and ones in a_c and B_c. So
+    a number within levels must be mapped as it is elsewhere, and there are no products of numbers.
+    """
+
+    design: Design
+
+    def __post_init__(self) -> None:
+        numbers = {column.number for column in self.design.columns if isinstance(column, Scaled)}
+        if any(len(number.numbers) > 1 for number in numbers):
+            raise expected("formula", str(self.design.formula), "to have no products of numbers for this family")
+        if len({number.numbers for number in numbers}) < len(numbers):
+            raise expected("formula", str(self.design.formula), "to have the levels themselves beside a number in them")
+        if self.count > MOST_CELLS:
+            raise expected("formula", str(self.design.formula), f"to have at most {MOST_CELLS} combinations of levels")
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """The columns with levels."""
+        schema = self.design.schema
+        return tuple(name for name in self.design.cells if isinstance(schema.declared(name), Category))
+
+    @cached_property
+    def numbers(self) -> tuple[Mapped, ...]:
+        """The numbers, each once."""
+        found = [column.number for column in self.design.columns if isinstance(column, Scaled)]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def number_names(self) -> list[str]:
+        """The columns that hold the numbers."""
+        return [number.numbers[0] for number in self.numbers]
+
+    @property
+    def count(self) -> int:
+        """How many combinations of levels there are; 1 where no levels are read."""
+        return math.prod(len(self.design.schema.category(name).levels) for name in self.factors)
+
+    @cached_property
+    def codes(self) -> list[tuple[int, ...]]:
+        """The code of each factor in each cell."""
+        return list(product(*(range(len(self.design.schema.category(name).levels)) for name in self.factors)))
+
+    @property
+    def labels(self) -> list[str]:
+        """The levels of each cell."""
+        levels = [self.design.schema.category(name).levels for name in self.factors]
+        return [", ".join(str(own[code]) for own, code in zip(levels, codes, strict=True)) for codes in self.codes]
+
+    def maps(self) -> tuple[Any, Any]:
+        """a (cells, p) and B (cells, p, numbers)."""
+        import numpy as np
+
+        p, d = len(self.design.columns), len(self.numbers)
+        constants, slopes = np.zeros((self.count, p)), np.zeros((self.count, p, d))
+        place = {number: i for i, number in enumerate(self.numbers)}
+        for c, codes in enumerate(self.codes):
+            at = dict(zip(self.factors, codes, strict=True))
+            for j, column in enumerate(self.design.columns):
+                if any(at[name] != code for name, code in column.levels):
+                    continue
+                if isinstance(column, Scaled):
+                    slopes[c, j, place[column.number]] = 1.0
+                else:
+                    constants[c, j] = 1.0
+        return constants, slopes

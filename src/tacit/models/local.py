@@ -1,0 +1,26 @@
+"""What a family adds to be asked about under local privacy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
+from tacit.schema import Schema
+
+
+class LocalModel(ABC):
+    """A family that can be inferred from reports that people randomised themselves."""
+
+    @abstractmethod
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """The names of the protocols that suit it, the default first."""
+
+    @abstractmethod
+    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+        """What a device does, calibrated to the budget of one report."""
+
+    @abstractmethod
+    def summary(self, client: Client, reports: Any) -> Any:
+        """All that a method needs of the reports (N, m), as one list of numbers whose length N does not change."""

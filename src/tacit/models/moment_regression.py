@@ -1,0 +1,221 @@
+"""What logistic and Poisson regression share: covariates by cells, a linear predictor, inference from noisy moments.
+
+Rows: a combination of levels (a cell) with chances pi; numbers x ~ N(mu_x, Sigma_x) within it, in mapped units; the
+linear predictor u = theta'w, w the design vector; a response whose law depends on u alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import expected
+from tacit.models import moment_exact
+from tacit.models.cells import Cells
+from tacit.models.gram_layout import site_noises
+from tacit.models.model import Method, Prior, Problem
+from tacit.models.moment_prior import MomentPrior
+from tacit.models.regression import Regression, as_radius
+from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.schema import Schema
+
+if TYPE_CHECKING:
+    from tacit.samplers.design_moments import Design as Moments
+    from tacit.samplers.link_moments import Link
+    from tacit.samplers.moment_marginal import NoisySums
+
+
+@dataclass(frozen=True)
+class MomentRegression(Regression):
+    """A regression that is inferred from noisy sums of products of design entries and response."""
+
+    radius: float | None = None
+    """Covariates, in mapped units, are moved into the Euclidean ball of this radius; left out, they fill the box."""
+
+    def __post_init__(self) -> None:
+        as_radius(self.radius)
+
+    @abstractmethod
+    def response_link(self, schema: Schema) -> Link:
+        """How the response depends on the linear predictor."""
+
+    @abstractmethod
+    def places(self, schema: Schema) -> list[tuple[int, int, int]]:
+        """Each released entry as two positions in the design vector, -1 for no factor, and the power of y."""
+
+    @abstractmethod
+    def draw_response(self, predictor: Any, schema: Schema, rng: Any) -> Any:
+        """The raw cells of the response, given the linear predictor."""
+
+    def cells(self, schema: Schema) -> Cells:
+        """The combinations of levels and the numbers that the formula reads."""
+        return Cells(self.design(schema))
+
+    def default_prior(self, schema: Schema) -> MomentPrior:
+        """Weak and data-free, with 99% of the covariates inside their bounds."""
+        return MomentPrior.default(self.cells(schema), self.radius, theta_sd=2.0)
+
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """Theta and the law of the covariates."""
+        assert isinstance(prior, MomentPrior)
+        return prior.draw(self.cells(schema), rng)
+
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """A cell for each row, numbers around its mean, and the response."""
+        import numpy as np
+
+        cells = self.cells(schema)
+        chosen = rng.choice(cells.count, size=n, p=parameters["pi"]) if cells.count > 1 else np.zeros(n, int)
+        parsed: dict[str, Any] = {}
+        rows: dict[str, Any] = {}
+        if cells.numbers:
+            means = np.reshape(parameters["mu_x"], (cells.count, len(cells.numbers)))
+            root = np.linalg.cholesky(parameters["Sigma_x"])
+            mapped = means[chosen] + rng.standard_normal((n, len(cells.numbers))) @ root.T
+            for number, column in zip(cells.numbers, mapped.T, strict=True):
+                rows[number.numbers[0]] = parsed[number.numbers[0]] = number.offset + number.scale * column
+        codes = np.array(cells.codes).reshape(cells.count, len(cells.factors))[chosen]
+        for name, own in zip(cells.factors, codes.T, strict=True):
+            parsed[name] = own
+            rows[name] = [schema.category(name).levels[code] for code in own]
+        predictor = cells.design.matrix(parsed) @ parameters["theta"]
+        rows[cells.design.formula.response] = self.draw_response(np.broadcast_to(predictor, n), schema, rng)
+        return rows
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """By how they treat moments and noise."""
+        found = {
+            "marginal": Method(_marginal, thin=2, sites=True, releases=True),
+            "taylor": Method(_taylor, thin=2, sites=True, releases=True),
+            "naive": Method(_naive, thin=2, sites=True, releases=True),
+        }
+        if self.family == "logistic":  # a count has too many values for the counts of each to be latent
+            found["cells"] = Method(moment_exact.cells, thin=4, sites=True, releases=True)
+        return found
+
+    def default_method(self, schema: Schema) -> str:
+        """``cells``, which is exact, where a response of two levels depends on levels alone; else ``marginal``."""
+        return "cells" if "cells" in self.methods and not self.cells(schema).numbers else "marginal"
+
+    @property
+    def site_parameters(self) -> tuple[str, ...]:
+        """Every site has its own law of the covariates."""
+        return ("pi", "mu_x", "Sigma_x")
+
+    def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
+        """Coefficients of the formula in the units of the data, on the scale of the linear predictor."""
+        design = self.design(schema)
+        values = design.original_units(draws["theta"])
+        return {name: values[..., i] for i, name in enumerate(design.names)}
+
+    def predictor(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """The linear predictor (draws, points) at public design points."""
+        design = self.design(schema)
+        return draws["theta"] @ design.matrix(design.parse(new)).T
+
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """Coefficients by name, and the law of the covariates."""
+        cell = ("cell",) if self.cells(schema).count > 1 else ()
+        found: dict[str, tuple[str, ...]] = {"theta": ("coefficient",)}
+        if cell:
+            found["pi"] = cell
+        if self.cells(schema).numbers:
+            found |= {"mu_x": (*cell, "covariate"), "Sigma_x": ("covariate", "other_covariate")}
+        return found
+
+    def coords(self, schema: Schema) -> dict[str, list[str]]:
+        """The names of the design's columns, of the cells and of the numbers."""
+        cells = self.cells(schema)
+        names = cells.number_names
+        return {
+            "coefficient": cells.design.names,
+            "cell": cells.labels,
+            "covariate": names,
+            "other_covariate": names,
+        }
+
+
+def _marginal(problem: Problem, settings: Settings) -> Chain:
+    """NUTS on the parameters, the exact sums integrated out by the central limit theorem, with exact moments."""
+    return _chain(problem, settings, _noisy_sums(problem))
+
+
+def _taylor(problem: Problem, settings: Settings) -> Chain:
+    """kulkarni2021 as printed: moments by a Taylor polynomial of the mean. Wrong for large effects; to reproduce it."""
+    sums = _noisy_sums(problem)
+    return _chain(problem, settings, replace(sums, link=replace(sums.link, moments="taylor", clamp=None)))
+
+
+def _naive(problem: Problem, settings: Settings) -> Chain:
+    """The released sums taken for exact ones: all but a millionth of the noise is ignored."""
+    sums = _noisy_sums(problem)
+    return _chain(problem, settings, replace(sums, scales=1e-6 * sums.scales, laplace=False))
+
+
+def _noisy_sums(problem: Problem) -> NoisySums:
+    import numpy as np
+
+    from tacit.samplers.moment_marginal import NoisySums
+
+    model = problem.model
+    assert isinstance(model, MomentRegression)
+    laplace = {noise.limit == "laplace" for site in problem.sites for noise in site.noises}
+    if len(laplace) > 1:
+        raise expected("release", len(problem.sites), "releases to have one law of noise to be pooled by this family")
+    if laplace == {True} and any(len(site.noises) > 1 for site in problem.sites):
+        raise expected("release", "several", "of the same rows to have normal noise to be pooled by this family")
+    statistic = problem.statistic
+    noises = [site_noises(site, statistic.unit, len(statistic.entries)) for site in problem.sites]
+    return NoisySums(
+        design=moments(model, problem.schema),
+        link=model.response_link(problem.schema),
+        n=np.array([float(site.n) for site in problem.sites]),
+        scales=np.stack([noise.scales[0] if laplace == {True} else noise.sds for noise in noises]),
+        laplace=laplace == {True},
+    )
+
+
+def moments(model: MomentRegression, schema: Schema) -> Moments:
+    """The released entries as products of design entries and response."""
+    import numpy as np
+
+    from tacit.samplers.design_moments import Design
+
+    constants, slopes = model.cells(schema).maps()
+    first, second, power = np.array(model.places(schema)).T
+    return Design(constants, slopes, first, second, power)
+
+
+def _chain(problem: Problem, settings: Settings, sums: NoisySums) -> Chain:
+    import jax.numpy as jnp
+
+    from tacit.samplers.moment_marginal import marginal_chain
+    from tacit.samplers.noises import split_by_site
+
+    model, prior = problem.model, problem.prior
+    assert isinstance(model, MomentRegression)
+    assert isinstance(prior, MomentPrior)
+    statistic, cells = problem.statistic, model.cells(problem.schema)
+    noises = [site_noises(site, statistic.unit, len(statistic.entries)) for site in problem.sites]
+    chain = marginal_chain(sums, prior.numbers(cells), settings)
+
+    def pooled(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        parts = split_by_site(released, noises)
+        draws, info = chain(key, jnp.concatenate([own.best(part) for own, part in zip(noises, parts, strict=True)]))
+        return named(draws, problem), info
+
+    return pooled
+
+
+def named(draws: Arrays, problem: Problem) -> Arrays:
+    """The parameters as the family names them; no axis of sites where there is one, nor of cells."""
+    assert isinstance(problem.model, MomentRegression)
+    found = {{"m_x": "mu_x", "S_x": "Sigma_x"}.get(name, name): value for name, value in draws.items()}
+    if problem.model.cells(problem.schema).count == 1 and "mu_x" in found:
+        found["mu_x"] = found["mu_x"][:, :, 0]
+    if len(problem.sites) == 1:
+        found = {name: value if name == "theta" else value[:, 0] for name, value in found.items()}
+    return found

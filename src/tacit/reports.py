@@ -1,0 +1,264 @@
+"""Reports: what people's devices sent, as a versioned Parquet file with a public header.
+
+A file holds one or more groups. The reports of a group were made under one plan; groups of one file share the model and
+the schema and may differ in budget and protocol. Files can be merged. A report says nothing about who sent it, and the
+order of reports is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InputError, expected
+from tacit.files import check_readable, write_atomically
+from tacit.names import check_name
+from tacit.plan import Plan
+from tacit.privacy.guarantees import ApproxDP
+from tacit.protocols.client import Client
+from tacit.protocols.protocol import Protocol
+from tacit.protocols.registry import protocol_from_plain
+
+FORMAT = 1
+_KEY = b"tacit"
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Reports (N, m) under one plan, and the protocol that made them."""
+
+    plan: Plan
+    protocol: Protocol
+    values: Any
+
+    def __post_init__(self) -> None:
+        _ = self.client
+        self.protocol.check_reports(self.values)
+
+    @cached_property
+    def client(self) -> Client:
+        """The device's side; refuses a protocol that does not meet the plan's budget."""
+        return self.plan.client(self.protocol)
+
+    @property
+    def n(self) -> int:
+        """How many reports there are."""
+        return len(self.values)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The public header of the group."""
+        return {"plan": self.plan.to_plain(), "protocol": self.protocol.to_plain(), "n": self.n}
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """What a collector holds: groups of reports, and nothing else about anybody.
+
+    ``dataset`` names the survey; ``simulated`` marks reports about made-up people.
+    """
+
+    groups: tuple[Group, ...]
+    dataset: str
+    simulated: bool = False
+
+    def __post_init__(self) -> None:
+        check_name("dataset", self.dataset)
+        if not self.groups or not sum(group.n for group in self.groups):
+            raise InputError("Expected the reports to be at least one.")
+        first = self.groups[0].plan
+        for group in self.groups:
+            if (group.plan.model, group.plan.schema) != (first.model, first.schema):
+                raise InputError("Expected all groups of reports to have one model and one schema.")
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the first group; all of them have its model and its schema."""
+        return self.groups[0].plan
+
+    @property
+    def n(self) -> int:
+        """How many reports there are in all."""
+        return sum(group.n for group in self.groups)
+
+    @property
+    def id(self) -> str:
+        """A name that the reports themselves give."""
+        return hashlib.sha256(json.dumps(self.header(), sort_keys=True).encode() + self._content()).hexdigest()[:32]
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the sender of a report should know."""
+        found: list[str] = []
+        for group in self.groups:
+            budget = group.plan.budget
+            if isinstance(budget, ApproxDP) and budget.delta * group.n > 0.01:
+                found.append(
+                    f"delta times the number of reports is {budget.delta * group.n:.2g}: so many people may expect to "
+                    "be left without the promise. It should be far below 1."
+                )
+        return tuple(found)
+
+    def header(self) -> dict[str, Any]:
+        """The public header."""
+        return {
+            "format": FORMAT,
+            "dataset": self.dataset,
+            "simulated": self.simulated,
+            "groups": [group.to_plain() for group in self.groups],
+        }
+
+    def publish(self) -> PublishedReports:
+        """The header, for what is made of the reports."""
+        return PublishedReports(
+            self.dataset,
+            self.id,
+            self.simulated,
+            tuple(group.plan for group in self.groups),
+            tuple(group.protocol for group in self.groups),
+            tuple(group.n for group in self.groups),
+        )
+
+    def _content(self) -> bytes:
+        import numpy as np
+
+        return b"".join(np.sort(np.asarray(group.values, np.int64), axis=0).tobytes() for group in self.groups)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a Parquet file, whole or not at all."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        width = max(group.protocol.reports.size for group in self.groups)
+        rows = self.n
+        columns: dict[str, Any] = {"group": np.repeat(np.arange(len(self.groups)), [g.n for g in self.groups])}
+        for j in range(width):
+            cells = [
+                np.asarray(g.values)[:, j].astype(np.int64) if j < g.protocol.reports.size else np.zeros(g.n, np.int64)
+                for g in self.groups
+            ]
+            columns[f"report_{j}"] = np.concatenate(cells)
+        # Sorted by content: the order in which reports came in is nobody's business.
+        order = np.lexsort(tuple(columns[name] for name in reversed(columns)))
+        table = pa.table({name: pa.array(values[order]) for name, values in columns.items()})
+        table = table.replace_schema_metadata({_KEY: json.dumps(self.header(), ensure_ascii=True)})
+        assert table.num_rows == rows
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer, compression="zstd")
+        return write_atomically(path, buffer.getvalue(), name="reports", overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Reports:
+        """Read a file of reports; refuse what is broken, newer, or impossible under its own protocol."""
+        import pyarrow.parquet as pq
+
+        source = check_readable(path, name="reports")
+        try:
+            table = pq.read_table(source)
+            header = json.loads((table.schema.metadata or {})[_KEY])
+            columns = {name: table.column(name).to_numpy() for name in table.column_names}
+        except Exception:  # pyarrow raises many kinds on a file that is not Parquet
+            raise expected("reports", str(path), "to be a file of reports, whole and unchanged") from None
+        return cls._from_parts(header, columns)
+
+    @classmethod
+    def _from_parts(cls, header: Any, columns: dict[str, Any]) -> Reports:
+        import numpy as np
+
+        if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+            raise InputError("Expected the header of the reports to say its format.")
+        if header["format"] != FORMAT:
+            raise expected("format", header["format"], f"of the reports to be {FORMAT}")
+        if set(header) != {"format", "dataset", "simulated", "groups"} or not isinstance(header["groups"], list):
+            raise InputError("Expected the header of the reports to have a dataset, simulated and groups.")
+        groups: list[Group] = []
+        member = columns.get("group", np.zeros(0, np.int64))
+        for i, plain in enumerate(header["groups"]):
+            if not isinstance(plain, dict) or set(plain) != {"plan", "protocol", "n"}:
+                raise InputError("Expected every group of reports to say its plan, its protocol and n.")
+            protocol = protocol_from_plain(plain["protocol"])
+            own = np.flatnonzero(member == i)
+            names = [f"report_{j}" for j in range(protocol.reports.size)]
+            if len(own) != plain["n"] or any(name not in columns for name in names):
+                raise InputError("Expected the reports to be as many and as wide as their header says.")
+            values = np.stack([columns[name][own] for name in names], axis=1)
+            groups.append(Group(Plan.from_plain(plain["plan"]), protocol, values))
+        if len(member) != sum(group.n for group in groups):
+            raise InputError("Expected every report to belong to a group of the header.")
+        return cls(tuple(groups), header["dataset"], header["simulated"] is True)
+
+    @classmethod
+    def merge(cls, parts: Iterable[Reports], *, dataset: str | None = None) -> Reports:
+        """All reports of several files; groups with one plan and one protocol become one."""
+        import numpy as np
+
+        given = list(parts)
+        if not given:
+            raise InputError("Expected at least one file of reports to merge.")
+        found: dict[str, list[Group]] = {}
+        for group in (group for part in given for group in part.groups):
+            key = json.dumps([group.plan.to_plain(), group.protocol.to_plain()], sort_keys=True)
+            found.setdefault(key, []).append(group)
+        groups = [
+            Group(same[0].plan, same[0].protocol, np.concatenate([np.asarray(group.values) for group in same]))
+            for same in found.values()
+        ]
+        return cls(tuple(groups), dataset or given[0].dataset, any(part.simulated for part in given))
+
+
+@dataclass(frozen=True)
+class PublishedReports:
+    """What a posterior keeps of reports: their public header. The reports themselves stay with the collector."""
+
+    dataset: str
+    id: str
+    simulated: bool
+    plans: tuple[Plan, ...]
+    protocols: tuple[Protocol, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the first group."""
+        return self.plans[0]
+
+    @property
+    def n(self) -> int:
+        """How many reports there were in all."""
+        return sum(self.counts)
+
+    def to_plain(self) -> dict[str, Any]:
+        """As it stands in a posterior."""
+        groups = [
+            {"plan": plan.to_plain(), "protocol": protocol.to_plain(), "n": n}
+            for plan, protocol, n in zip(self.plans, self.protocols, self.counts, strict=True)
+        ]
+        return {"reports": self.id, "dataset": self.dataset, "simulated": self.simulated, "groups": groups}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> PublishedReports:
+        """Read what `to_plain` wrote."""
+        groups = plain["groups"]
+        return cls(
+            check_name("dataset", plain["dataset"]),
+            check_name("id", plain["reports"]),
+            plain["simulated"] is True,
+            tuple(Plan.from_plain(group["plan"]) for group in groups),
+            tuple(protocol_from_plain(group["protocol"]) for group in groups),
+            tuple(int(group["n"]) for group in groups),
+        )
+
+
+def as_reports(reports: Reports | str | Path) -> Reports:
+    """Reports, or the path of a file of them."""
+    return reports if isinstance(reports, Reports) else Reports.load(reports)
+
+
+def is_reports_file(path: object) -> bool:
+    """Whether a path is that of a file of reports, by its suffix."""
+    return isinstance(path, str | Path) and Path(path).suffix.lower() in (".parquet", ".pq")
