@@ -5,6 +5,8 @@ A new family is tested by being registered: nothing here names one.
 
 from __future__ import annotations
 
+import pytest
+
 import tacit
 from tacit.boundary import collect
 from tacit.models.registry import FAMILIES
@@ -47,3 +49,8 @@ MAIN_METHODS = {
     for name, (example, method) in METHODS.items()
     if method in (next(iter(example.model.methods)), "naive")
 }
+
+
+def by_pace(cases):
+    """The names of cases, those of examples that take too long marked as slow."""
+    return [pytest.param(name, marks=() if case[0].always else pytest.mark.slow) for name, case in cases.items()]

@@ -51,7 +51,11 @@ class Local(Mechanism):
         return found
 
     def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
-        """What one person's report costs that person."""
+        """What one person's report costs that person.
+
+        Proof: a report is made by the client's protocol from that person's record alone. The proof of the protocol's
+        own event holds for any two records, and the encoding before it is a function of the record. []
+        """
         return self.client(model, schema, budget).protocol.event()
 
     def to_plain(self) -> dict[str, Any]:

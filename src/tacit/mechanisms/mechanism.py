@@ -135,5 +135,8 @@ class Central(Mechanism):
         return found
 
     def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
-        """That of the crossing."""
+        """That of the crossing.
+
+        Proof: that of `Crossing.event`; what is released is what the crossing makes of the rows. []
+        """
         return self.checked(model, schema, budget, None).event()

@@ -34,8 +34,8 @@ class LogisticRegression(MomentRegression):
         schema = Schema(ill=["no", "yes"], age=(18, 90), dose=(0, 10), sex=["f", "m"])
         narrow = {"mean_sd": 0.1, "scale": 0.1, "theta_sd": 1.0}
         return (
-            Example(cls("ill ~ age + dose", radius=1.0), schema, narrow, quick=False),
-            Example(cls("ill ~ age + sex"), schema, narrow, quick=False),
+            Example(cls("ill ~ age + dose", radius=1.0), schema, narrow, quick=False, always=False),
+            Example(cls("ill ~ age + sex"), schema, narrow, quick=False, always=False),
         )
 
     def statistic(self, schema: Schema) -> Gram:

@@ -115,7 +115,9 @@ class Example(NamedTuple, Generic[M]):
     schema: Schema
     prior: Mapping[str, Any] | None = None
     quick: bool = True
-    """Whether all laws run on it by default; those that take long are left to the slow suite otherwise."""
+    """Whether all laws run on it by default; otherwise most of those that take long are left to the slow suite."""
+    always: bool = True
+    """Whether at least one case of every law runs on it by default, if it is the family's first."""
 
 
 @dataclass(frozen=True)

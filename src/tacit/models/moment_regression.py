@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
-from tacit.models import moment_exact
 from tacit.models.cells import Cells
 from tacit.models.gram_layout import site_noises
 from tacit.models.model import Method, Prior, Problem
@@ -87,18 +86,11 @@ class MomentRegression(Regression):
     @property
     def methods(self) -> Mapping[str, Method]:
         """By how they treat moments and noise."""
-        found = {
+        return {
             "marginal": Method(_marginal, thin=2, sites=True, releases=True),
             "taylor": Method(_taylor, thin=2, sites=True, releases=True),
             "naive": Method(_naive, thin=2, sites=True, releases=True),
         }
-        if self.family == "logistic":  # a count has too many values for the counts of each to be latent
-            found["cells"] = Method(moment_exact.cells, thin=4, sites=True, releases=True)
-        return found
-
-    def default_method(self, schema: Schema) -> str:
-        """``cells``, which is exact, where a response of two levels depends on levels alone; else ``marginal``."""
-        return "cells" if "cells" in self.methods and not self.cells(schema).numbers else "marginal"
 
     @property
     def site_parameters(self) -> tuple[str, ...]:

@@ -42,8 +42,8 @@ class PoissonRegression(MomentRegression):
         schema = Schema(visits=(0, 12), age=(18, 90), dose=(0, 10))
         narrow = {"mean_sd": 0.1, "scale": 0.1, "theta_sd": 0.7}
         return (
-            Example(cls("visits ~ age + dose", radius=1.0), schema, narrow, quick=False),
-            Example(cls("visits ~ age", link="log"), schema, narrow, quick=False),
+            Example(cls("visits ~ age + dose", radius=1.0), schema, narrow, quick=False, always=False),
+            Example(cls("visits ~ age", link="log"), schema, narrow, quick=False, always=False),
         )
 
     def most(self, schema: Schema) -> int:

@@ -4,7 +4,8 @@ A value outside its bounds is clamped, so the number c that a person holds follo
 density inside the bounds and atoms at the ends (kulkarni2022, equation (6)). That law is the model, so clamping biases
 nothing. Numbers are in mapped units:
 
-    normal         c in [-1, 1]    x ~ N(mean, sd^2),                mean ~ N(0, mean_sd^2), log sd ~ N(log sd_median, sd_spread^2)
+    normal         c in [-1, 1]    x ~ N(mean, sd^2),                mean ~ N(0, mean_sd^2),
+                                                                     log sd ~ N(log sd_median, sd_spread^2)
     exponential    c in [0, 1]     x ~ Exponential(rate),            rate ~ Gamma(shape, rate)
     poisson        c = min(Y, K)/K, Y ~ Poisson(rate) in counts,     rate ~ Gamma(shape, rate)
     geometric      c = min(Y, K)/K, P(Y = j) = p (1 - p)^j, j >= 0,  p ~ Beta(a, b)
@@ -257,7 +258,7 @@ def _rule(first: Any, last: Any) -> tuple[Any, Any]:
     return first + half * (1 + _NODES), half * _NODE_WEIGHTS
 
 
-def _with_ends(law: Law, points: Any, weights: Any, lowest: Any, highest: Any) -> tuple[Any, Any]:
+def _with_ends(law: Any, points: Any, weights: Any, lowest: Any, highest: Any) -> tuple[Any, Any]:
     ends = np.array([law.low, law.high])
     return jnp.concatenate([ends, points]), jnp.concatenate([jnp.stack([lowest, highest]), weights])
 

@@ -169,7 +169,7 @@ def _cells(design: Design, link: Link, theta: Any, law: RowLaw) -> _Cells:
     shifts = jnp.concatenate([jnp.broadcast_to(np.array([1.0, 0.0]), (count, 1, 2)), shifts], axis=1)
     shifts = jnp.einsum("jqv,kva->kjqa", factors, shifts)
     # Without the constant, which has no covariance.
-    numbers = factors[:, :, 1:].reshape(-1, d)
+    numbers = factors[:, :, 1:].reshape(2 * len(powers), d)
     covariance = (numbers @ law.root) @ (numbers @ law.root).T
     covariance = covariance.reshape(2, len(powers), 2, len(powers))
     one, other = shifts[:, 0], shifts[:, 1]

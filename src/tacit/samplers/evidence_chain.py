@@ -33,8 +33,6 @@ from tacit.samplers.clamped_laws import Law, power_moments
 from tacit.samplers.nuts import nuts
 from tacit.samplers.report_densities import response_report, unary_shares
 
-import os
-DENSE = bool(int(os.environ.get("DENSE", "0")))
 _ROUNDS, _STEPS = 3, 15  # of the search for the peak; the variances of Laplace noise are renewed with each round
 _REACH = 3.5  # how far from the prior's mean the search may start, in its standard deviations
 
@@ -298,7 +296,7 @@ def _chain(
         quantiles = [jnp.exp(-v / (2 * s**2)) for v, s, mix in zip(variances, scales, mixed, strict=True) if mix]
         mixing = -ndtri(jnp.clip(jnp.concatenate(quantiles), 1e-6, 1 - 1e-6)) if quantiles else jnp.zeros(0)
         first = jnp.concatenate([0.5 * jax.random.normal(for_start, (size,)), mixing])
-        positions, info = nuts(for_chain, log_density, first, warmup=settings.warmup, draws=settings.draws, dense=DENSE)
+        positions, info = nuts(for_chain, log_density, first, warmup=settings.warmup, draws=settings.draws)
         return jax.vmap(lambda position: parameters(unwhitened(position)))(positions), info
 
     return chain

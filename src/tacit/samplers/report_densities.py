@@ -96,7 +96,9 @@ def _normal_derivative(
     ends = jnp.exp(-rate * (z - low)) * density(low) + jnp.exp(-rate * (high - z)) * density(high)
     by_sd = rate * (rate * sd * (below + above) - 2 * density(z) + ends)
     moved_z, moved_mean, moved_sd = tangents
-    change = rate * (below - above) * moved_mean + by_sd * moved_sd + rate * (above + highest - below - lowest) * moved_z
+    change = (
+        rate * (below - above) * moved_mean + by_sd * moved_sd + rate * (above + highest - below - lowest) * moved_z
+    )
     return jnp.log(total), change / total
 
 
