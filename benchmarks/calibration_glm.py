@@ -1,7 +1,7 @@
-"""Are logistic and Poisson regression calibrated, and do large effects break them? One process a cell.
+"""Are logistic and Poisson regression calibrated, and do large effects break them?
 
     python benchmarks/calibration_glm.py --list
-    python benchmarks/calibration_glm.py --cells 0,4-7 --out results.jsonl [--trials 500]
+    python benchmarks/calibration_glm.py --cells 0,4-7 --out results.jsonl [--trials 500] [--processes 2]
     python benchmarks/calibration_glm.py --table results.jsonl [--page docs/glm.md] [--figure FILE.svg]
 
 Two studies. The grid is simulation-based calibration: parameters from the prior, rows from the model, a release, a
@@ -20,10 +20,7 @@ import json
 import math
 import os
 import sys
-import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +32,7 @@ import numpy as np
 import tacit
 
 sys.path.insert(0, str(Path(__file__).parent))
-from calibration_linear import _numbers, _rmse, merged
+from calibration_linear import _numbers, _rmse, measured, merged, run_cells
 
 from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for
 
@@ -221,18 +218,15 @@ def held(cell: Cell, found: dict[str, Any]) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def measure(cell: Cell, trials: int, parts: int) -> dict[str, Any]:
-    """Everything that is written down about a cell, as plain numbers; ``parts`` processes share its trials."""
-    started = time.time()
-    one, join, summed = (study, merged, summary) if cell.table == "grid" else (replicates, _joined, held)
-    if parts == 1:
-        found = one(cell, trials)
-    else:
-        sizes = [len(part) for part in np.array_split(np.arange(trials), parts)]
-        with ProcessPoolExecutor(parts, mp_context=get_context("spawn")) as pool:
-            found = join(list(pool.map(one, [cell] * parts, sizes, range(parts))))
-    plain = {**cell.__dict__, "trials": trials, **summed(cell, found), "outside": outside(cell)}
-    return {**plain, "seconds": time.time() - started}
+def part_of(cell: Cell, trials: int, part: int) -> Any:
+    """One batch of a cell of either study."""
+    return (study if cell.table == "grid" else replicates)(cell, trials, part)
+
+
+def measure(cell: Cell, trials: int, done: list[Any]) -> dict[str, Any]:
+    """Everything that is written down about a cell, as plain numbers."""
+    join, summed = (merged, summary) if cell.table == "grid" else (_joined, held)
+    return {**cell.__dict__, "trials": trials, **summed(cell, join(done)), "outside": outside(cell)}
 
 
 def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -392,7 +386,7 @@ def rows() -> list[dict[str, Any]]:
             "least 95% coverage": f"{min(r['coverage'].values()):.2f}",
             "seconds": f"{r['seconds']:.1f}",
         }
-        for r in (measure(cell, 100, 1) for cell in cells)
+        for r in (measured(part_of, measure, cell, 100) for cell in cells)
     ]
 
 
@@ -400,22 +394,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="number and name every cell")
     parser.add_argument("--cells", type=_numbers, help="which to run, such as 0,4-7")
-    parser.add_argument("--out", type=Path, help="file of results, one line of JSON a cell, added at its end")
+    parser.add_argument("--out", type=Path, default=Path("results.jsonl"), help="lines of JSON, added to")
     parser.add_argument("--trials", type=int, help=f"{TRIALS} for the grid and {REPLICATES} for large effects")
-    parser.add_argument("--parts", type=int, default=1, help="processes that share the trials of a cell")
+    parser.add_argument("--parts", type=int, default=20, help="batches that the trials of a cell are run in")
+    parser.add_argument("--processes", type=int, default=1, help="batches at a time")
     parser.add_argument("--table", type=Path, nargs="+", help="files of results to make tables of")
     parser.add_argument("--page", type=Path, help="Markdown page to put the tables into, between its marks")
     parser.add_argument("--figure", type=Path, help="file for the figure about large effects, from --table")
     said = parser.parse_args()
     if said.list:
         print("\n".join(f"{i:>3}  {cell}" for i, cell in enumerate(CELLS)))
-    for i in said.cells or []:
-        trials = said.trials or (TRIALS if CELLS[i].table == "grid" else REPLICATES)
-        line = json.dumps({"cell": i, **measure(CELLS[i], trials, said.parts)})
-        print(line[:400], file=sys.stderr)
-        if said.out is not None:
-            with said.out.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")  # in one piece, so that processes can share the file
+    if said.cells:
+        trials = [said.trials or (TRIALS if CELLS[i].table == "grid" else REPLICATES) for i in said.cells]
+        work = [(i, CELLS[i], n) for i, n in zip(said.cells, trials, strict=True)]
+        run_cells(part_of, measure, work, said.parts, said.processes, said.out)
     if said.table:
         lines = [json.loads(line) for path in said.table for line in path.read_text("utf-8").splitlines() if line]
         grid, large = grid_tables(lines), large_table(lines)

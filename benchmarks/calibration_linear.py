@@ -1,7 +1,7 @@
-"""Is linear regression calibrated, and what is learnt? A grid of simulation-based calibration, one process a cell.
+"""Is linear regression calibrated, and what is learnt? A grid of simulation-based calibration.
 
     python benchmarks/calibration_linear.py --list
-    python benchmarks/calibration_linear.py --cells 0,4-7 --out results.jsonl [--trials 500]
+    python benchmarks/calibration_linear.py --cells 0,4-7 --out results.jsonl [--trials 500] [--processes 2]
     python benchmarks/calibration_linear.py --table results.jsonl [--page docs/linear-calibration.md]
 
 A cell is a design, a number of rows, an epsilon, a method and perhaps a departure from the model. Each writes one line
@@ -18,6 +18,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -38,7 +39,7 @@ from tacit.models.adassp import adassp
 TRIALS, DRAWS, SEED = 500, 99, 1905
 # In draws, of five sweeps each for Gibbs, whose neighbouring draws are strongly dependent; else 500, and as many as the
 # method says.
-WARMUP, THIN = {"gibbs-update": 1000, "naive": 0}, {"gibbs-update": 30}
+WARMUP, THIN = {"gibbs-update": 1000, "naive": 0, "free": 300}, {"gibbs-update": 30}
 ROWS, EPSILONS, COVARIATES = (10, 100, 1_000, 100_000), (0.1, 1.0), (1, 5)
 NARROW = {"a0": 20.0, "b0": 0.5, "psi0": 1.0, "kappa0": 20.0}
 BEGIN, END = "<!-- begin tables -->", "<!-- end tables -->"
@@ -82,11 +83,7 @@ CELLS = [
         for method in ("collapsed", "gibbs-update", "naive")
     ),
     *(Cell("mixed", "mixed", n, epsilon, method) for n in ROWS for epsilon in EPSILONS for method in ("free", "naive")),
-    *(
-        Cell("disturbed", "1", 1_000, 1.0, method, disturbance)
-        for disturbance in ("none", *DISTURBANCES)
-        for method in ("collapsed", "free", "gibbs-update")
-    ),
+    *(Cell("disturbed", "1", 1_000, 1.0, "collapsed", disturbance) for disturbance in ("none", *DISTURBANCES)),
 ]
 
 
@@ -124,23 +121,53 @@ def merged(studies: list[tacit.Calibration]) -> tacit.Calibration:
 
     whole = {
         name: joined([getattr(one, name) for one in studies])
-        for name in ("ranks", "truths", "means", "sds", "intervals", "diagnostics", "released")
+        for name in ("ranks", "truths", "means", "sds", "intervals", "diagnostics", "released", "failed")
     }
     exact = [one.non_private for one in studies if one.non_private is not None]
     return replace(studies[0], **whole, non_private=merged(exact) if exact else None)
 
 
-def measure(cell: Cell, trials: int, parts: int) -> dict[str, Any]:
-    """Everything that is written down about a cell, as plain numbers; ``parts`` processes share its trials."""
+def measure(cell: Cell, trials: int, done: list[tuple[tacit.Calibration, float]]) -> dict[str, Any]:
+    """Everything that is written down about a cell, as plain numbers."""
+    return {**summary(cell, merged([one for one, _ in done]), trials), "simulation_seconds": sum(s for _, s in done)}
+
+
+def run_cells(
+    study: Callable[..., Any],
+    measure: Callable[..., dict[str, Any]],
+    work: list[tuple[int, Any, int]],
+    parts: int,
+    processes: int,
+    out: Path,
+) -> None:
+    """Measure cells, each given as its number, itself and its trials, and add one line to ``out`` for each.
+
+    The trials of a cell are run in batches of one size, which compile once a process. Small ones: all chains of a batch
+    wait for its longest trajectory.
+    """
+    if uneven := [trials for _, _, trials in work if trials % parts]:
+        raise SystemExit(f"Expected --parts to divide {uneven[0]} trials.")
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        asked = [
+            [pool.submit(_timed, study, cell, trials // parts, i) for i in range(parts)] for _, cell, trials in work
+        ]
+        for (number, cell, trials), futures in zip(work, asked, strict=True):
+            found, seconds = zip(*(future.result() for future in futures), strict=True)
+            line = json.dumps({"cell": number, **measure(cell, trials, list(found)), "seconds": sum(seconds)})
+            print(line[:300], file=sys.stderr, flush=True)
+            with out.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+
+def measured(study: Callable[..., Any], measure: Callable[..., dict[str, Any]], cell: Any, trials: int) -> Any:
+    """One cell in this process, in four batches."""
+    found, seconds = zip(*(_timed(study, cell, trials // 4, part) for part in range(4)), strict=True)
+    return {**measure(cell, trials, list(found)), "seconds": sum(seconds)}
+
+
+def _timed(study: Callable[..., Any], *given: Any) -> tuple[Any, float]:
     started = time.time()
-    if parts == 1:
-        found, simulation = study(cell, trials)
-    else:
-        sizes = [len(part) for part in np.array_split(np.arange(trials), parts)]
-        with ProcessPoolExecutor(parts, mp_context=get_context("spawn")) as pool:
-            done = list(pool.map(study, [cell] * parts, sizes, range(parts)))
-        found, simulation = merged([one for one, _ in done]), max(seconds for _, seconds in done)
-    return {**summary(cell, found, trials), "simulation_seconds": simulation, "seconds": time.time() - started}
+    return study(*given), time.time() - started
 
 
 def summary(cell: Cell, study: tacit.Calibration, trials: int) -> dict[str, Any]:
@@ -273,7 +300,9 @@ def _table(title: str, rows: list[dict[str, Any]], keys: tuple[str, ...]) -> lis
 
 def rows() -> list[dict[str, Any]]:
     """A short version for the table of all benchmarks: three methods, 100 trials."""
-    found = [measure(cell, 100) for cell in CELLS if (cell.design, cell.n, cell.epsilon) == ("1", 100, 1.0)]
+    found = [
+        measured(study, measure, cell, 100) for cell in CELLS if (cell.design, cell.n, cell.epsilon) == ("1", 100, 1.0)
+    ]
     return [
         {
             "method": r["method"],
@@ -299,20 +328,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="number and name every cell")
     parser.add_argument("--cells", type=_numbers, help="which to run, such as 0,4-7")
-    parser.add_argument("--out", type=Path, help="file of results, one line of JSON a cell, added at its end")
+    parser.add_argument("--out", type=Path, default=Path("results.jsonl"), help="lines of JSON, added to")
     parser.add_argument("--trials", type=int, default=TRIALS)
-    parser.add_argument("--parts", type=int, default=1, help="processes that share the trials of a cell")
+    parser.add_argument("--parts", type=int, default=20, help="batches that the trials of a cell are run in")
+    parser.add_argument("--processes", type=int, default=1, help="batches at a time")
     parser.add_argument("--table", type=Path, nargs="+", help="files of results to make tables of")
     parser.add_argument("--page", type=Path, help="Markdown page to put the tables into, between its two marks")
     said = parser.parse_args()
     if said.list:
         print("\n".join(f"{i:>3}  {cell}" for i, cell in enumerate(CELLS)))
-    for i in said.cells or []:
-        line = json.dumps({"cell": i, **measure(CELLS[i], said.trials, said.parts)})
-        print(line[:400], file=sys.stderr)
-        if said.out is not None:
-            with said.out.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")  # in one piece, so that processes can share the file
+    if said.cells:
+        work = [(i, CELLS[i], said.trials) for i in said.cells]
+        run_cells(study, measure, work, said.parts, said.processes, said.out)
     if said.table:
         lines = [json.loads(line) for path in said.table for line in path.read_text("utf-8").splitlines() if line]
         made = tables(lines)

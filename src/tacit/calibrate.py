@@ -52,6 +52,12 @@ class Calibration:
     sample: Mapping[str, Any] | None = None
     non_private: Calibration | None = None
 
+    def __repr__(self) -> str:
+        """The size of the study and its worst number, not its arrays."""
+        p = self.p_values()
+        worst = min(p, key=lambda name: p[name])
+        return f"Calibration({len(self.failed)} trials, {len(p)} numbers, least p {p[worst]:.2g} for {worst})"
+
     def ks(self) -> dict[str, float]:
         """For each number, the Kolmogorov-Smirnov distance between its ranks and the uniform law."""
         return {name: float(test.statistic) for name, test in self._tests().items()}

@@ -13,27 +13,32 @@ from tacit.models.regression import Design
 from tacit.schema import Category
 from tacit.statistics.design import Mapped, Scaled
 
-MOST_CELLS = 200
+MOST_CELLS, MOST_DERIVED = 200, 1000
 
 
 @dataclass(frozen=True)
 class Cells:
     """Every combination of the levels that a design reads, and the plain numbers that it reads.
 
-    Within cell c the design vector is w = a_c + B_c x for the mapped numbers x, with zeros and ones in a_c and B_c. So
-    a number within levels must be mapped as it is elsewhere, and there are no products of numbers.
+    Within cell c the design vector is w = a_c + B_c x for the mapped numbers x, with zeros and ones in a_c and B_c. For
+    x to have a law of its own, a number within levels must be mapped as it is elsewhere, and there are no products of
+    numbers. Where ``derived`` is set these are allowed, and are numbers of their own.
     """
 
     design: Design
+    derived: bool = False
 
     def __post_init__(self) -> None:
+        most = MOST_DERIVED if self.derived else MOST_CELLS
+        if self.count > most:
+            raise expected("formula", str(self.design.formula), f"to have at most {most} combinations of levels")
+        if self.derived:
+            return
         numbers = {column.number for column in self.design.columns if isinstance(column, Scaled)}
         if any(len(number.numbers) > 1 for number in numbers):
             raise expected("formula", str(self.design.formula), "to have no products of numbers for this family")
         if len({number.numbers for number in numbers}) < len(numbers):
             raise expected("formula", str(self.design.formula), "to have the levels themselves beside a number in them")
-        if self.count > MOST_CELLS:
-            raise expected("formula", str(self.design.formula), f"to have at most {MOST_CELLS} combinations of levels")
 
     @cached_property
     def factors(self) -> tuple[str, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tacit.models.cells import Cells
 from tacit.models.model import Problem, Site
+from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
 from tacit.samplers.chain import Chain
-from tacit.statistics.design import Mapped, Product
+from tacit.statistics.design import Product
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.samplers.free_gram import FreeGram
     from tacit.samplers.latent_gram import NoisyGram
     from tacit.samplers.noises import Noises
-
-_TYPICAL_SPREAD = 0.15  # the variance of a number that fills its range moderately, in mapped units
 
 
 def site_noises(site: Site, unit: int, entries: int) -> Noises:
@@ -89,6 +88,9 @@ def free_grams(problem: Problem) -> list[FreeGram]:
 
     from tacit.samplers.free_gram import FreeGram
 
+    assert isinstance(problem.model, Regression)
+    cells = Cells(problem.model.design(problem.schema), derived=True)
+    constants, slopes = cells.maps()
     statistic, unit = gram_part(problem)
     entries, products = statistic.layout
     number = {product: i for i, product in enumerate(entries)}
@@ -98,16 +100,15 @@ def free_grams(problem: Problem) -> list[FreeGram]:
         for k in range(j, p):
             product = products[j, k]
             index[j, k] = index[k, j] = -2 if product is None else -1 if product.constant else number[product]
-    inner = set(index[index >= 0].tolist())
-    levels = {name: len(problem.schema.category(name).levels) for product in entries for name, _ in product.levels}
     return [
         FreeGram(
+            constants=constants,
+            slopes=slopes,
+            middles=np.array([(x.low + x.high) / 2 for x in cells.numbers]),
+            halves=np.array([(x.high - x.low) / 2 for x in cells.numbers]),
             gram_index=index,
             cross_index=np.array([_entry(products[j, p], number) for j in range(p)]),
             square_index=_entry(products[p, p], number),
-            shares=np.array([i for q, i in number.items() if i in inner and not q.numbers], dtype=int),
-            squares=np.array([i for q, i in number.items() if i in inner and _is_square(q)], dtype=int),
-            typical=np.array([_typical(product, levels) for product in entries]),
             n=float(site.n),
             noises=site_noises(site, unit, len(entries)),
         )
@@ -118,23 +119,3 @@ def free_grams(problem: Problem) -> list[FreeGram]:
 def _entry(product: Product | None, number: dict[Product, int]) -> int:
     assert product is not None  # the response has no levels, so no product with it is void
     return number[product]
-
-
-def _is_square(product: Product) -> bool:
-    return len(product.numbers) == 2 and product.numbers[0] == product.numbers[1]
-
-
-def _typical(product: Product, levels: dict[str, int]) -> float:
-    """A possible mean of the product over rows: levels equally frequent, numbers uncorrelated around their middle."""
-    share = 1 / math.prod(levels[name] for name, _ in product.levels)
-    if _is_square(product):
-        return share * (_middle(product.numbers[0]) ** 2 + _spread(product.numbers[0]))
-    return share * math.prod(map(_middle, product.numbers))
-
-
-def _middle(mapped: Mapped) -> float:
-    return (mapped.low + mapped.high) / 2
-
-
-def _spread(mapped: Mapped) -> float:
-    return _TYPICAL_SPREAD * ((mapped.high - mapped.low) / 2) ** 2

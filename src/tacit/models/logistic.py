@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.models.model import Example
-from tacit.models.moment_regression import MomentRegression
+from tacit.models.model import Example, Method
+from tacit.models.moment_exact import augment, cells
+from tacit.models.moment_regression import MomentRegression, by_moments
 from tacit.models.regression import as_radius
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
@@ -30,10 +32,11 @@ class LogisticRegression(MomentRegression):
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
-        """Two numbers in a ball; a number and a category."""
-        schema = Schema(ill=["no", "yes"], age=(18, 90), dose=(0, 10), sex=["f", "m"])
+        """Two categories; two numbers in a ball; a number and a category."""
+        schema = Schema(ill=["no", "yes"], age=(18, 90), dose=(0, 10), sex=["f", "m"], smoker=["no", "yes"])
         narrow = {"mean_sd": 0.1, "scale": 0.1, "theta_sd": 1.0}
         return (
+            Example(cls("ill ~ sex + smoker"), schema, {"theta_sd": 1.0}, quick=False, always=False),
             Example(cls("ill ~ age + dose", radius=1.0), schema, narrow, quick=False, always=False),
             Example(cls("ill ~ age + sex"), schema, narrow, quick=False, always=False),
         )
@@ -55,6 +58,19 @@ class LogisticRegression(MomentRegression):
         statistic = self.statistic(schema)
         last = len(statistic.design)
         return [(p.j, -1, 1) if p.k == last else (p.j, p.k, 0) for p in statistic.layout[0].values()]
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """Exact for levels alone, by moments, and exact for few rows."""
+        return {
+            "cells": Method(cells, thin=8, sites=True, releases=True),
+            **by_moments(),
+            "augment": Method(augment, thin=50, releases=True),
+        }
+
+    def default_method(self, schema: Schema) -> str:
+        """``cells`` where the response depends on levels alone, else ``marginal``."""
+        return "marginal" if self.cells(schema).numbers else "cells"
 
     def draw_response(self, predictor: Any, schema: Schema, rng: Any) -> Any:
         """One of the two levels."""

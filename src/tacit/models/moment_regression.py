@@ -7,7 +7,6 @@ linear predictor u = theta'w, w the design vector; a response whose law depends 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -84,15 +83,6 @@ class MomentRegression(Regression):
         return rows
 
     @property
-    def methods(self) -> Mapping[str, Method]:
-        """By how they treat moments and noise."""
-        return {
-            "marginal": Method(_marginal, thin=2, sites=True, releases=True),
-            "taylor": Method(_taylor, thin=2, sites=True, releases=True),
-            "naive": Method(_naive, thin=2, sites=True, releases=True),
-        }
-
-    @property
     def site_parameters(self) -> tuple[str, ...]:
         """Every site has its own law of the covariates."""
         return ("pi", "mu_x", "Sigma_x")
@@ -128,6 +118,15 @@ class MomentRegression(Regression):
             "covariate": names,
             "other_covariate": names,
         }
+
+
+def by_moments() -> dict[str, Method]:
+    """The methods that know of the rows what the central limit theorem says of their sums."""
+    return {
+        "marginal": Method(_marginal, thin=2, sites=True, releases=True),
+        "taylor": Method(_taylor, thin=2, sites=True, releases=True),
+        "naive": Method(_naive, thin=2, sites=True, releases=True),
+    }
 
 
 def _marginal(problem: Problem, settings: Settings) -> Chain:

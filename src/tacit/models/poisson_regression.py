@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
-from tacit.models.model import Example
-from tacit.models.moment_regression import MomentRegression
+from tacit.models.model import Example, Method
+from tacit.models.moment_exact import augment
+from tacit.models.moment_regression import MomentRegression, by_moments
 from tacit.models.regression import as_radius
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
@@ -40,7 +42,7 @@ class PoissonRegression(MomentRegression):
     def examples(cls) -> tuple[Example[Self], ...]:
         """Two numbers in a ball; one number with a log link."""
         schema = Schema(visits=(0, 12), age=(18, 90), dose=(0, 10))
-        narrow = {"mean_sd": 0.1, "scale": 0.1, "theta_sd": 0.7}
+        narrow = {"mean_sd": 0.15, "scale": 0.15, "theta_sd": 0.7}
         return (
             Example(cls("visits ~ age + dose", radius=1.0), schema, narrow, quick=False, always=False),
             Example(cls("visits ~ age", link="log"), schema, narrow, quick=False, always=False),
@@ -73,6 +75,11 @@ class PoissonRegression(MomentRegression):
         numbers = [i for i, column in enumerate(statistic.design) if isinstance(column, Scaled)]
         place = [-1, *numbers]
         return [(place[j], place[k], int(with_y)) for with_y, j, k in statistic.layout]
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """By moments, and exact for few rows."""
+        return {**by_moments(), "augment": Method(augment, thin=50, releases=True)}
 
     def draw_response(self, predictor: Any, schema: Schema, rng: Any) -> Any:
         """Counts, not yet clamped."""

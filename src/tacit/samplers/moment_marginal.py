@@ -187,6 +187,9 @@ def marginal_chain(problem: NoisySums, prior: Numbers, settings: Settings) -> Ch
         z = released.reshape(sites, entries)
         peak, information, variances = _peak(z, expected_sums, moments, size, scales, laplace=problem.laplace)
         scaling = solve_triangular(jnp.linalg.cholesky(information), jnp.eye(size), lower=True, trans=1)
+        # Sums that nothing can explain, taken for exact, may have no peak: then the draws stay finite, and diverge.
+        scaling = jnp.where(jnp.all(jnp.isfinite(scaling)), scaling, jnp.eye(size))
+        peak = jnp.where(jnp.all(jnp.isfinite(peak)), peak, 0.0)
 
         def unpack(position: Any) -> Any:
             return peak + scaling @ position[:size]

@@ -1,0 +1,204 @@
+"""Logistic and Poisson regression record by record: a cell c, numbers x ~ N(m_c, S) and a response given u = theta'w.
+
+What `record_augmentation` must know of these families. A record is what the model draws; what it adds to the release is
+taken from its numbers clamped to their bounds and moved into the ball, if there is one, and from its count clamped to
+the largest, exactly as the statistic does it. So clamped data are no approximation here; only the rounding to the
+lattice is left out. The predictor belongs to the record as it was before clamping.
+
+Given the records, chances and means are drawn from their Dirichlet and normal laws, theta as in `coefficients`, and S
+by Metropolis and Hastings: with scatter A of n records around their means, T_j the standard deviations and C the
+correlations of S, a proposal from the inverse Wishart law with n - 1 degrees of freedom and scale A, whose kernel is
+that of the likelihood times |S|^(-d/2), is weighed by
+
+    prod_j exp(-T_j^2 / (2 scale_j^2)) |C|^(shape - 1 + d/2),
+
+the prior over |S|^(-d/2). (The prior's density of S has T_j^-d from dS = 2^d prod_j T_j^d dT dC.) It is bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.special import gammainc, gammaln
+
+from tacit.samplers.chain import Arrays
+from tacit.samplers.coefficients import move_coefficients
+from tacit.samplers.design_moments import Design
+from tacit.samplers.link_moments import Link
+from tacit.samplers.moment_marginal import Numbers
+from tacit.samplers.record_augmentation import Records
+
+
+@dataclass(frozen=True)
+class Response:
+    """y given u: -1 or 1 with P(y = 1) = expit(u), or a Poisson count held at ``link.clamp``, all elementwise."""
+
+    link: Link
+
+    @property
+    def most(self) -> float:
+        """The largest count."""
+        assert self.link.clamp is not None
+        return float(self.link.clamp)
+
+    def rate(self, u: Any) -> Any:
+        """The mean of the count before clamping; exp is held at e^300, where every count is clamped."""
+        return jnp.exp(jnp.minimum(u, 300.0)) if self.link.kind == "log" else jax.nn.softplus(u)
+
+    def draw(self, key: Any, u: Any) -> Any:
+        """A response."""
+        if self.link.kind == "logistic":
+            return jnp.where(jax.random.uniform(key, u.shape) < jax.nn.sigmoid(u), 1.0, -1.0)
+        # A larger rate makes a count below the largest less likely than 1e-17.
+        rate = jnp.minimum(self.rate(u), self.most + 9 * np.sqrt(self.most) + 40)
+        return jnp.minimum(1.0 * jax.random.poisson(key, rate), self.most)
+
+    def log_likelihood(self, u: Any, y: Any) -> Any:
+        """log P(y | u), a clamped y being any count from the largest on."""
+        if self.link.kind == "logistic":
+            return jax.nn.log_sigmoid(y * u)
+        rate, clamped = self.rate(u), y >= self.most
+        exact = y * (u if self.link.kind == "log" else jnp.log(rate)) - rate - gammaln(y + 1)
+        # Where it is not read, a rate with a finite slope.
+        upper = jnp.log(gammainc(self.most, jnp.where(clamped, rate, self.most)))
+        return jnp.where(clamped, upper, exact)
+
+    def guess(self, y: Any) -> Any:
+        """A predictor that suits y."""
+        if self.link.kind == "logistic":
+            return np.log(3) * y
+        return jnp.log(y + 0.5) if self.link.kind == "log" else jnp.log(jnp.expm1(y + 0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """n records: their ``design`` and ``response``, and the bounds of their numbers.
+
+    ``low`` and ``high`` (d,) are the ends of each number, ``radius`` is that of the ball or None.
+    """
+
+    n: int
+    design: Design
+    response: Response
+    low: Any
+    high: Any
+    radius: float | None
+
+    def entries(self, record: Any) -> Any:
+        """What a record adds to the release."""
+        cell, x, y = _apart(record)
+        x = jnp.clip(x, self.low, self.high)
+        if self.radius is not None:
+            x = x * jnp.minimum(1.0, self.radius / jnp.maximum(jnp.sqrt(jnp.sum(x**2)), 1e-300))
+        w = jnp.append(self.vector(cell, x), 1.0)  # an index of -1 finds the last
+        products = w[np.asarray(self.design.first)] * w[np.asarray(self.design.second)]
+        return products * jnp.where(np.asarray(self.design.power) == 1, y / self.response.link.unit, 1.0)
+
+    def vector(self, cell: Any, x: Any) -> Any:
+        """The design vector w."""
+        constants, slopes = (jnp.asarray(a, jnp.float64) for a in (self.design.constants, self.design.slopes))
+        return constants[cell] + slopes[cell] @ x if self.design.sizes[2] else constants[cell]
+
+
+def _apart(record: Any) -> tuple[Any, Any, Any]:
+    """Cell, numbers and response of records (..., 1 + d + 1)."""
+    return record[..., 0].astype(jnp.int32), record[..., 1:-1], record[..., -1]
+
+
+def glm_records(rows: Rows, prior: Numbers) -> Records:
+    """The family of `record_augmentation`.
+
+    Parameters: theta (p,), the logs of pi (cells,) and, where there are numbers, m_x (cells, d) and S_x (d, d).
+    """
+    moves = _Moves(rows, prior)
+    return Records(rows.entries, moves.draw_record, moves.given_records, moves.start)
+
+
+class _Moves:
+    def __init__(self, rows: Rows, prior: Numbers) -> None:
+        self.rows, self.prior = rows, prior
+        self.cells, self.p, self.d = rows.design.sizes
+
+    def draw_record(self, key: Any, parameters: Arrays) -> Any:
+        """One record from the model."""
+        for_cell, for_numbers, for_response = jax.random.split(key, 3)
+        cell = jnp.zeros((), jnp.int32)
+        if self.cells > 1:
+            cell = jax.random.categorical(for_cell, parameters["log_pi"])
+        x = jnp.zeros(0)
+        if self.d:
+            x = parameters["m_x"][cell] + jnp.linalg.cholesky(parameters["S_x"]) @ jax.random.normal(
+                for_numbers, (self.d,)
+            )
+        y = self.rows.response.draw(for_response, self.rows.vector(cell, x) @ parameters["theta"])
+        return jnp.concatenate([1.0 * cell[None], x, y[None]])
+
+    def start(self, key: Any, released: Any) -> tuple[Arrays, Any]:
+        """The middle of the prior, and records drawn from it."""
+        parameters = {
+            "theta": jnp.zeros(self.p),
+            "log_pi": jnp.log(self.prior.alpha / jnp.sum(self.prior.alpha)),
+        }
+        if self.d:
+            parameters["m_x"] = jnp.asarray(self.prior.mean)
+            parameters["S_x"] = jnp.diag(jnp.asarray(self.prior.scale) ** 2)
+        return parameters, jax.vmap(self.draw_record, (0, None))(jax.random.split(key, self.rows.n), parameters)
+
+    def given_records(self, key: Any, parameters: Arrays, records: Any) -> Arrays:
+        """The parameters given all records."""
+        keys = jax.random.split(key, 4)
+        cell, x, y = _apart(records)
+        response, prior = self.rows.response, self.prior
+        theta, _ = move_coefficients(
+            keys[0],
+            parameters["theta"],
+            jax.vmap(self.rows.vector)(cell, x),
+            lambda u: response.log_likelihood(u, y),
+            response.guess(y),
+            np.asarray(prior.theta_sd, float),
+            prior.radius,
+        )
+        members = 1.0 * (cell[:, None] == jnp.arange(self.cells))
+        counts = jnp.sum(members, axis=0)
+        moved = {**parameters, "theta": theta}
+        if self.cells > 1:
+            moved["log_pi"] = jax.nn.log_softmax(jax.random.loggamma(keys[1], prior.alpha + counts))
+        if self.d:
+            moved["m_x"] = self.means_given(keys[2], parameters["S_x"], counts, members.T @ x)
+            moved["S_x"] = self.covariance_given(keys[3], parameters["S_x"], x - moved["m_x"][cell])
+        return moved
+
+    def means_given(self, key: Any, covariance: Any, counts: Any, sums: Any) -> Any:
+        """m_c given the ``counts`` of records in cells (cells,), the ``sums`` of their numbers and S."""
+        inverse = cho_solve((jnp.linalg.cholesky(covariance), True), jnp.eye(self.d))
+
+        def one(count: Any, total: Any, mean: Any, sd: Any, normal: Any) -> Any:
+            factor = jnp.linalg.cholesky(count * inverse + jnp.diag(1 / sd**2))
+            centre = cho_solve((factor, True), inverse @ total + mean / sd**2)
+            return centre + solve_triangular(factor, normal, lower=True, trans=1)
+
+        normals = jax.random.normal(key, (self.cells, self.d))
+        return jax.vmap(one)(counts, sums, self.prior.mean, self.prior.mean_sd, normals)
+
+    def covariance_given(self, key: Any, covariance: Any, apart: Any) -> Any:
+        """S given the records' distances from their means."""
+        d, prior = self.d, self.prior
+        for_squares, for_below, for_choice = jax.random.split(key, 3)
+        degrees = jnp.asarray(self.rows.n - 1.0 - np.arange(d))
+        diagonal = jnp.sqrt(2 * jax.random.gamma(for_squares, degrees / 2))
+        bartlett = jnp.diag(diagonal) + jnp.tril(jax.random.normal(for_below, (d, d)), -1)
+        half = solve_triangular(bartlett, jnp.linalg.cholesky(apart.T @ apart).T, lower=True)
+        proposed = half.T @ half
+
+        def log_weight(covariance: Any) -> Any:
+            squares = jnp.diagonal(covariance)
+            log_correlation = jnp.linalg.slogdet(covariance)[1] - jnp.sum(jnp.log(squares))
+            return -jnp.sum(squares / prior.scale**2) / 2 + (prior.shape - 1 + d / 2) * log_correlation
+
+        accepted = -jax.random.exponential(for_choice) < log_weight(proposed) - log_weight(covariance)
+        return jnp.where(accepted, proposed, covariance)
