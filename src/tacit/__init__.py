@@ -17,10 +17,16 @@ from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
+from tacit.models.exponential import Exponential as Exponential
+from tacit.models.gamma_prior import GammaPrior as GammaPrior
+from tacit.models.geometric import Geometric as Geometric
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression
 from tacit.models.moment_prior import MomentPrior as MomentPrior
+from tacit.models.normal import Normal as Normal
+from tacit.models.normal import NormalPrior as NormalPrior
+from tacit.models.poisson import Poisson as Poisson
 from tacit.models.poisson_regression import PoissonRegression as PoissonRegression
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
@@ -57,6 +63,9 @@ __all__ = [
     "Category",
     "Composition",
     "DirichletPrior",
+    "Exponential",
+    "GammaPrior",
+    "Geometric",
     "InputError",
     "Ledger",
     "LinearPrior",
@@ -64,9 +73,12 @@ __all__ = [
     "Local",
     "LogisticRegression",
     "MomentPrior",
+    "Normal",
+    "NormalPrior",
     "Number",
     "Person",
     "Plan",
+    "Poisson",
     "PoissonRegression",
     "Posterior",
     "Prediction",

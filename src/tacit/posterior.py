@@ -238,7 +238,7 @@ class Posterior:
                 "The release hardly says anything: no interval is clearly narrower than the prior's. There are too few "
                 "rows for so small a budget."
             )
-        for column, share in self._clamped().items():
+        for column, share in ({} if self.plan.model.models_clamping else self._clamped()).items():
             if share > _MUCH_CLAMPED:
                 found.append(
                     f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "

@@ -22,7 +22,7 @@ from tacit.schema import Schema
 class Local(Mechanism):
     """The budget holds for each person's report by itself, against everybody, the collector included.
 
-    ``protocol`` names what a device does; left out, the family's first one that can meet the budget is taken.
+    ``protocol`` names what a device does; left out, the family's first one is taken.
     """
 
     kind: ClassVar[str] = "local"

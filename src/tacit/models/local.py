@@ -23,4 +23,7 @@ class LocalModel(ABC):
 
     @abstractmethod
     def summary(self, client: Client, reports: Any) -> Any:
-        """All that a method needs of the reports (N, m), as one list of numbers whose length N does not change."""
+        """All that a method needs of the reports (N, m), as one list of numbers.
+
+        Its length is known from the client and N, which are public, and has a limit that N does not change.
+        """

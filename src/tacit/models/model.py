@@ -165,6 +165,11 @@ class Model(ABC):
         """The labels along each axis."""
 
     @property
+    def models_clamping(self) -> bool:
+        """Whether parameters are about values before clamping, however many are clamped."""
+        return False
+
+    @property
     def site_parameters(self) -> tuple[str, ...]:
         """The parameters that every site has for itself when several are pooled; the others are shared."""
         return ()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from tacit.models.bernoulli import Bernoulli
 from tacit.models.categorical import Categorical
+from tacit.models.exponential import Exponential
+from tacit.models.geometric import Geometric
 from tacit.models.linear import LinearRegression
 from tacit.models.logistic import LogisticRegression
 from tacit.models.model import Model
+from tacit.models.normal import Normal
+from tacit.models.poisson import Poisson
 from tacit.models.poisson_regression import PoissonRegression
 
 FAMILIES: dict[str, type[Model]] = {
@@ -14,6 +18,10 @@ FAMILIES: dict[str, type[Model]] = {
     for model in (
         Bernoulli,
         Categorical,
+        Normal,
+        Exponential,
+        Poisson,
+        Geometric,
         LinearRegression,
         LogisticRegression,
         PoissonRegression,

@@ -4,7 +4,7 @@ A value outside its bounds is clamped, so the number c that a person holds follo
 density inside the bounds and atoms at the ends (kulkarni2022, equation (6)). That law is the model, so clamping biases
 nothing. Numbers are in mapped units:
 
-    normal         c in [-1, 1]    x ~ N(mean, sd^2),                mean ~ N(0, mean_sd^2),
+    normal         c in [-1, 1]    x ~ N(mean, sd^2),                mean ~ N(centre, mean_sd^2),
                                                                      log sd ~ N(log sd_median, sd_spread^2)
     exponential    c in [0, 1]     x ~ Exponential(rate),            rate ~ Gamma(shape, rate)
     poisson        c = min(Y, K)/K, Y ~ Poisson(rate) in counts,     rate ~ Gamma(shape, rate)
@@ -35,6 +35,11 @@ from scipy.special import digamma, polygamma
 
 from tacit.errors import expected
 from tacit.samplers.chain import Arrays
+from tacit.samplers.gaussian_reports import (
+    exponential_gaussian_report,
+    lattice_gaussian_report,
+    normal_gaussian_report,
+)
 from tacit.samplers.report_densities import exponential_report, lattice_report, normal_report
 
 MOST_COUNTS = 100_000
@@ -45,12 +50,9 @@ _LOG_LIMIT = 60.0  # of logs of scales and rates: past e^60 nothing changes any 
 class Law(Protocol):
     """What the samplers need of a law; ``size`` numbers phi, c in [``low``, ``high``]."""
 
-    @property
-    def size(self) -> int: ...  # noqa: D102
-    @property
-    def low(self) -> float: ...  # noqa: D102
-    @property
-    def high(self) -> float: ...  # noqa: D102
+    size: ClassVar[int]
+    low: ClassVar[float]
+    high: ClassVar[float]
 
     def parameters(self, phi: Any) -> Arrays:
         """The parameters by name."""
@@ -66,6 +68,10 @@ class Law(Protocol):
 
     def log_report(self, phi: Any, z: Any, scale: float) -> Any:
         """The log density of z = c + Laplace(``scale``), elementwise in ``z``."""
+        ...
+
+    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
+        """The log density of z = c + N(0, ``noise``^2), elementwise in ``z``."""
         ...
 
 
@@ -86,11 +92,15 @@ def power_moments(law: Law, phi: Any, powers: tuple[int, ...]) -> tuple[Any, Any
 
 @dataclass(frozen=True)
 class ClampedNormal:
-    """x ~ N(mean, sd^2) clamped to [-1, 1]; mean = ``mean_sd`` phi_0, sd = ``sd_median`` exp(``sd_spread`` phi_1)."""
+    """x ~ N(mean, sd^2) clamped to [-1, 1]; sd = ``sd_median`` exp(``sd_spread`` phi_1).
+
+    mean = ``centre`` + ``mean_sd`` phi_0.
+    """
 
     mean_sd: float
     sd_median: float
     sd_spread: float
+    centre: float = 0.0
     low: ClassVar[float] = -1.0
     high: ClassVar[float] = 1.0
     size: ClassVar[int] = 2
@@ -100,12 +110,13 @@ class ClampedNormal:
 
     def parameters(self, phi: Any) -> Arrays:
         """``mean`` and ``sd`` of x."""
-        return {"mean": self.mean_sd * phi[0], "sd": _exp(math.log(self.sd_median) + self.sd_spread * phi[1])}
+        log_sd = math.log(self.sd_median) + self.sd_spread * phi[1]
+        return {"mean": self.centre + self.mean_sd * phi[0], "sd": _exp(log_sd)}
 
     def coordinates(self, parameters: Arrays) -> Any:
         """phi of the parameters."""
         log_sd = jnp.log(parameters["sd"] / self.sd_median)
-        return jnp.stack([parameters["mean"] / self.mean_sd, log_sd / self.sd_spread])
+        return jnp.stack([(parameters["mean"] - self.centre) / self.mean_sd, log_sd / self.sd_spread])
 
     def log_prior(self, phi: Any) -> Any:
         """phi is standard normal."""
@@ -124,6 +135,11 @@ class ClampedNormal:
         """See `normal_report`."""
         mean, sd = self.parameters(phi).values()
         return normal_report(z, mean, sd, low=self.low, high=self.high, scale=scale)
+
+    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
+        """See `normal_gaussian_report`."""
+        mean, sd = self.parameters(phi).values()
+        return normal_gaussian_report(z, mean, sd, low=self.low, high=self.high, noise=noise)
 
 
 @dataclass(frozen=True)
@@ -160,6 +176,10 @@ class ClampedExponential:
     def log_report(self, phi: Any, z: Any, scale: float) -> Any:
         """See `exponential_report`."""
         return exponential_report(z, self.parameters(phi)["rate"], high=self.high, scale=scale)
+
+    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
+        """See `exponential_gaussian_report`."""
+        return exponential_gaussian_report(z, self.parameters(phi)["rate"], high=self.high, noise=noise)
 
 
 @dataclass(frozen=True)
@@ -199,6 +219,10 @@ class ClampedPoisson:
     def log_report(self, phi: Any, z: Any, scale: float) -> Any:
         """See `lattice_report`."""
         return lattice_report(z, self.atoms(phi)[1], high=self.high, scale=scale)
+
+    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
+        """See `lattice_gaussian_report`."""
+        return lattice_gaussian_report(z, self.atoms(phi)[1], high=self.high, noise=noise)
 
 
 @dataclass(frozen=True)
@@ -252,6 +276,10 @@ class ClampedGeometric:
         """See `lattice_report`."""
         return lattice_report(z, self.atoms(phi)[1], high=self.high, scale=scale)
 
+    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
+        """See `lattice_gaussian_report`."""
+        return lattice_gaussian_report(z, self.atoms(phi)[1], high=self.high, noise=noise)
+
 
 def _rule(first: Any, last: Any) -> tuple[Any, Any]:
     half = (last - first) / 2
@@ -294,6 +322,8 @@ def _log_gamma_prior(law: ClampedExponential | ClampedPoisson, t: Any) -> Any:
 def _check_positive(law: Any) -> None:
     for field in fields(law):
         name, value = field.name, getattr(law, field.name)
+        if name == "centre":
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-6 <= value <= 1e9:
             raise expected(name, value, "to be a number from 1e-6 to 1e9")
 

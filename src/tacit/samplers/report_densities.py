@@ -28,10 +28,11 @@ _TAIL_SWITCH = 10.0
 _TAIL_SERIES = np.cumprod([1.0, *(-(2.0 * k - 1) for k in range(1, 21))])
 
 
-def _scaled_tail(x: Any) -> Any:
+def scaled_tail(x: Any) -> Any:
     """R(x) = exp(x^2 / 2) P(Z > x) for x >= 0, to 14 digits: 1/2 at 0, about 1 / (x sqrt(2 pi)) far out."""
-    near = jnp.minimum(x, _TAIL_SWITCH)
-    far = jnp.maximum(x, _TAIL_SWITCH)
+    # No minimum and maximum, whose slopes at a tie JAX would halve.
+    near = jnp.where(x < _TAIL_SWITCH, x, _TAIL_SWITCH)
+    far = jnp.where(x < _TAIL_SWITCH, _TAIL_SWITCH, x)
     square = 1 / far**2
     series = jnp.full_like(square, _TAIL_SERIES[-1])
     for coefficient in _TAIL_SERIES[-2::-1]:
@@ -54,27 +55,23 @@ def _normal_parts(low: float, high: float, scale: float, z: Any, mean: Any, sd: 
     """The parts of S: below z, above z, at the lower end and at the upper end.
 
     With n the density of x and m = mean + r sd^2, the part below z is the integral of exp(-r (z - x)) n(x) over
-    [low, z]. Completing the square gives exp(m-part) (Phi((z - m)/sd) - Phi((low - m)/sd)), and the two normal tails
-    are written as exp(L(x)) R(|x - m|/sd), L(x) = -r |z - x| - (x - mean)^2 / (2 sd^2), which cannot overflow.
+    [low, z], exp(r^2 sd^2 / 2 - r (z - mean)) (Phi((z - m)/sd) - Phi((low - m)/sd)). Its normal tails are written as
+    exp(L(x)) R(|x - m|/sd), L(x) = -r |z - x| - (x - mean)^2 / (2 sd^2), which cannot overflow.
     """
     rate = 1 / scale
-
-    def part(end: Any, side: float) -> Any:  # the integral between z and ``end``, in the direction ``side`` from z
-        centre = -side * mean + rate * sd**2  # in coordinates -side x, where z is the upper limit
-        from_end, from_z = (-side * end - centre) / sd, (-side * z - centre) / sd
-        at_end = jnp.exp(-rate * jnp.abs(z - end) - ((end - mean) / sd) ** 2 / 2) * _scaled_tail(jnp.abs(from_end))
-        at_z = jnp.exp(-(((z - mean) / sd) ** 2) / 2) * _scaled_tail(jnp.abs(from_z))
-        between = (from_end < 0) & (from_z > 0)
-        whole = jnp.exp(jnp.minimum(-rate * sd * from_z - (rate * sd) ** 2 / 2, 0.0))
-        total = jnp.where(between, whole, 0.0) + jnp.where(from_end < 0, -at_end, at_end)
-        return jnp.maximum(total + jnp.where(from_z > 0, -at_z, at_z), 0.0)
-
-    return (
-        part(low, -1.0),
-        part(high, 1.0),
-        ndtr((low - mean) / sd) * jnp.exp(-rate * (z - low)),
-        ndtr((mean - high) / sd) * jnp.exp(-rate * (high - z)),
-    )
+    z = jnp.stack([-z, z])  # the part above z in coordinates -x, so that z is the upper limit of both
+    mean, end = (jnp.stack([-v, v]).reshape(2, *(1,) * (z.ndim - 1)) for v in (mean, jnp.asarray(low, z.dtype)))
+    end = end.at[0].set(-high)
+    centre = mean + rate * sd**2
+    limits = jnp.stack(jnp.broadcast_arrays((end - centre) / sd, (z - centre) / sd))
+    at_end, at_z = -rate * (z - end) - ((end - mean) / sd) ** 2 / 2, -(((z - mean) / sd) ** 2) / 2
+    tails = jnp.exp(jnp.stack(jnp.broadcast_arrays(at_end, at_z))) * scaled_tail(jnp.abs(limits))
+    from_end, from_z = jnp.where(limits < 0, -tails, tails)
+    whole = jnp.exp(jnp.minimum(-rate * sd * limits[1] - (rate * sd) ** 2 / 2, 0.0))
+    between = jnp.where((limits[0] < 0) & (limits[1] >= 0), whole, 0.0)
+    above, below = jnp.maximum(between + from_end - from_z, 0.0)
+    highest, lowest = ndtr((end - mean) / sd) * jnp.exp(-rate * (z - end))
+    return below, above, lowest, highest
 
 
 @_normal_inside.defjvp
@@ -160,7 +157,7 @@ def lattice_report(z: Any, weights: Any, *, high: float, scale: float) -> Any:
 
 def _decayed(weights: Any, decay: float) -> Any:
     """sum over i <= j of weights_i exp(-decay (j - i)) for every j, by doubling the reach of the sum."""
-    reach = 1
+    weights, reach = jnp.asarray(weights), 1
     while reach < weights.shape[0]:
         weights = weights.at[reach:].add(math.exp(-decay * reach) * weights[:-reach])
         reach *= 2

@@ -1,0 +1,74 @@
+"""A numeric column that is exponential before it is clamped: its rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tacit.errors import expected
+from tacit.models.gamma_prior import GammaPrior
+from tacit.models.model import Example, Prior
+from tacit.models.one_number import Coding, OneNumber, check_prior_number
+from tacit.samplers.chain import Arrays
+from tacit.schema import Schema
+
+if TYPE_CHECKING:
+    from tacit.samplers.clamped_laws import ClampedExponential
+
+
+@dataclass(frozen=True)
+class Exponential(OneNumber):
+    """Rows are independent, x ~ Exponential(rate) with mean 1 / rate, and clamped to the bounds 0 and ``high``.
+
+    Released: the sum of c, the clamped x over high, plus noise. The default prior, rate ~ Gamma(2, high / 2), has the
+    mean 4 / high and puts a row inside the bounds with probability 1 - E[exp(-rate high)] = 8/9.
+    """
+
+    family: ClassVar[str] = "exponential"
+
+    @classmethod
+    def examples(cls) -> tuple[Example[Self], ...]:
+        """Minutes of waiting."""
+        return (Example(cls("wait"), Schema(wait=(0, 30)), quick=False, always=False),)
+
+    @property
+    def powers(self) -> tuple[int, ...]:
+        """One number for one parameter."""
+        return (1,)
+
+    def coding(self, schema: Schema) -> Coding:
+        """Refuses bounds that do not start at 0."""
+        bounds = schema.number(self.column)
+        if bounds.low != 0:
+            raise expected("low", bounds.low, f"of column {self.column!r} to be 0 for an exponential model")
+        return Coding(self.column, bounds.low, bounds.high)
+
+    def default_prior(self, schema: Schema) -> GammaPrior:
+        """From the bound alone."""
+        return GammaPrior(2.0, self.coding(schema).high / 2)
+
+    def law(self, prior: Prior, schema: Schema) -> ClampedExponential:
+        """The prior in mapped units: rates per ``high``."""
+        from tacit.samplers.clamped_laws import ClampedExponential
+
+        assert isinstance(prior, GammaPrior)
+        high = self.coding(schema).high
+        check_prior_number("rate", prior.rate, high)
+        return ClampedExponential(prior.shape, prior.rate / high)
+
+    def original(self, draws: Arrays, schema: Schema) -> Arrays:
+        """Rates per unit of the column."""
+        return {"rate": draws["rate"] / self.coding(schema).high}
+
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """The rate from its prior."""
+        assert isinstance(prior, GammaPrior)
+        return {"rate": rng.gamma(prior.shape) / prior.rate}
+
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """Independent exponential numbers."""
+        return {self.column: rng.exponential(1 / parameters["rate"], n)}
+
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """A single number."""
+        return {"rate": ()}

@@ -1,0 +1,281 @@
+"""One bounded number a row under any kind of evidence: what the families of one numeric column share.
+
+A cell x is clamped to its bounds and mapped to a number c, affinely: to [-1, 1], or from [0, high] to [0, 1]. Clamping
+is part of the model: c follows the rectified law of the family, its own density inside the bounds and an atom at each
+end (`samplers.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x before
+clamping. Three kinds of evidence are about c, and a posterior takes any number of each:
+
+* a central release: sums over n rows of the powers of c (`PowerSums`) plus noise. By the central limit theorem the
+  exact sums are normal with n times the mean and the covariance of one row, both exact. Nothing else is approximate.
+* reports c + Laplace noise, made on people's own devices (`NoisyNumber`), whose density is known in closed form;
+* reports c + Gaussian noise (`NoisyVector` with one entry), likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import expected
+from tacit.models.local import LocalModel
+from tacit.models.model import Method, Model, Prior, Problem
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client, LatticeNumber
+from tacit.protocols.domain import Block
+from tacit.protocols.noisy_number import NoisyNumber
+from tacit.protocols.noisy_vector import NoisyVector
+from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.schema import Schema
+from tacit.statistics.power_sums import PowerSums
+
+if TYPE_CHECKING:
+    from tacit.samplers.clamped_laws import Law
+
+_STEPS = 2**20  # of a device's lattice from 0 to 1: far finer than the noise of any report
+_MOST_COUNTS = 10_000
+_MOST_COUNTS_GAUSSIAN = 1_000
+_FEWEST_NODES, _MOST_NODES = 128, 4096
+_SPREAD = 8.0  # Gaussian noise is binned this many standard deviations beyond the bounds; past it lies 1e-15
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How cells in [``low``, ``high``] become c: to [-1, 1] if ``signed``, else to [0, 1]; ``counts``: whole cells."""
+
+    column: str
+    low: float
+    high: float
+    signed: bool = False
+    counts: bool = False
+
+    @property
+    def most(self) -> int | None:
+        """The largest count, where cells are counts."""
+        return int(self.high) if self.counts else None
+
+    @property
+    def middle(self) -> float:
+        """The cell that c = 0 stands for."""
+        return self.low + (self.high - self.low) / 2 if self.signed else self.low
+
+    @property
+    def half(self) -> float:
+        """How much of x a step of 1 in c is."""
+        return (self.high - self.low) / 2 if self.signed else self.high - self.low
+
+    @property
+    def steps(self) -> int:
+        """The lattice steps from 0 to 1 on a device: for counts a multiple of the largest one."""
+        return _STEPS if self.most is None else self.most * -(-_STEPS // self.most)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The lattice numbers of the bounds."""
+        return -self.steps if self.signed else 0, self.steps
+
+
+def counts_coding(column: str, schema: Schema, family: str) -> Coding:
+    """The coding of a column of counts from 0 to K."""
+    bounds = schema.number(column)
+    if bounds.low != 0 or not bounds.high.is_integer() or not 1 <= bounds.high <= _MOST_COUNTS:
+        raise expected(
+            "bounds",
+            (bounds.low, bounds.high),
+            f"of column {column!r} to be 0 and a whole number from 1 to {_MOST_COUNTS} for a {family} model",
+        )
+    return Coding(column, bounds.low, bounds.high, counts=True)
+
+
+@dataclass(frozen=True)
+class OneNumber(Model, LocalModel):
+    """A family about one numeric column; ``coding``, ``law`` and ``original`` say which."""
+
+    column: str
+
+    @abstractmethod
+    def coding(self, schema: Schema) -> Coding:
+        """How its cells are mapped; refuses bounds that do not fit the family."""
+
+    @abstractmethod
+    def law(self, prior: Prior, schema: Schema) -> Law:
+        """The law of c with its prior, in mapped units."""
+
+    @abstractmethod
+    def original(self, draws: Arrays, schema: Schema) -> Arrays:
+        """The parameters of x in the units of the column, from those of the law."""
+
+    @property
+    @abstractmethod
+    def powers(self) -> tuple[int, ...]:
+        """The powers of c whose sums are released."""
+
+    @property
+    def models_clamping(self) -> bool:
+        """Clamping is part of the law of c."""
+        return True
+
+    def statistic(self, schema: Schema) -> PowerSums:
+        """The sums of the powers of c."""
+        coding = self.coding(schema)
+        return PowerSums(self.column, coding.low, coding.high, self.powers, coding.signed)
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """One method for all evidence, and the naive one."""
+        return {
+            "evidence": Method(_evidence, thin=1, sites=True, releases=True, surveys=True),
+            "naive": Method(_naive, thin=1, sites=True),
+        }
+
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """Laplace noise, which meets every budget; or Gaussian noise, which needs one that is not pure."""
+        return (NoisyNumber.kind, NoisyVector.kind)
+
+    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+        """A device that adds noise to the clamped number."""
+        coding = self.coding(schema)
+        first, last = coding.ends
+        encoder = LatticeNumber(coding.column, coding.low, coding.high, first, last)
+        if protocol == NoisyNumber.kind:
+            return Client(schema, encoder, NoisyNumber.calibrate(first, last, budget))
+        if coding.most is not None and coding.most > _MOST_COUNTS_GAUSSIAN:
+            raise expected(
+                "protocol", protocol, f"to be {NoisyNumber.kind} for counts that may exceed {_MOST_COUNTS_GAUSSIAN}"
+            )
+        return Client(schema, encoder, NoisyVector.calibrate((Block((first,), (last,)),), budget))
+
+    def summary(self, client: Client, reports: Any) -> Any:
+        """The weights of the reports on an equal grid, see `report_summaries.binned`."""
+        import numpy as np
+
+        from tacit.samplers.report_summaries import binned
+
+        coding = self.coding(client.schema)
+        grid = _Grid.of(coding, client, len(reports))
+        places = np.asarray(reports[:, 0], np.float64) / coding.steps
+        return binned(places, grid.low, grid.high, grid.nodes)
+
+    def coords(self, schema: Schema) -> dict[str, list[str]]:
+        """No axes."""
+        return {}
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where the reports of a survey are binned, in units of c, and the noise that they have in these units.
+
+    The nodes are as many as keep the error of the log likelihood of all N reports at 0.01 or below, up to 4096. With
+    Laplace noise of scale b and nodes h apart it is N h^2 / (4 b^2) (`report_summaries`). With Gaussian noise s it is
+    at most N h^2 w^2 / (32 s^4) for bounds w apart, beside a term that no parameter changes: (log p)'' is
+    Var(c | z) / s^4 - 1 / s^2. Past 4096 nodes, from a million reports at epsilon = 0.8 on, the error grows, but it
+    hardly depends on the parameters either.
+    """
+
+    low: float
+    high: float
+    nodes: int
+    scale: float
+    gaussian: bool
+
+    @classmethod
+    def of(cls, coding: Coding, client: Client, n: int) -> _Grid:
+        """The grid of ``n`` reports."""
+        from tacit.samplers.report_summaries import grid_nodes
+
+        protocol = client.protocol
+        low = -1.0 if coding.signed else 0.0
+        if isinstance(protocol, NoisyVector):
+            scale = protocol.noise.scales[0] / coding.steps
+            width = (1.0 - low) / scale
+            wanted = (width + 2 * _SPREAD) * width * math.sqrt(n / 0.32)
+            return cls(low - _SPREAD * scale, 1.0 + _SPREAD * scale, _nodes(wanted) + 1, scale, gaussian=True)
+        assert isinstance(protocol, NoisyNumber)
+        scale = protocol.scale / coding.steps
+        wanted = (1.0 - low) / scale * math.sqrt(n / 0.04)
+        return cls(low, 1.0, grid_nodes(coding.most, _nodes(wanted) + 1), scale, gaussian=False)
+
+
+def _nodes(wanted: float) -> int:
+    """At least as many as wanted, within limits; powers of two, so that surveys of about one size look alike."""
+    return min(max(2 ** math.ceil(math.log2(wanted)), _FEWEST_NODES), _MOST_NODES) if wanted > 1 else _FEWEST_NODES
+
+
+def _evidence(problem: Problem, settings: Settings) -> Chain:
+    """The parameters from all pieces of evidence: one is tabled along a line, two are drawn by weighting.
+
+    Several releases of the same sums, whose likelihood has no closed form, are left to NUTS.
+    """
+    from tacit.samplers.evidence_chain import BinnedReports, Sums
+
+    model = problem.model
+    assert isinstance(model, OneNumber)
+    pieces: list[Any] = []
+    for site in problem.sites:
+        unit = problem.statistic.unit
+        laplace = tuple(noise.limit == "laplace" for noise in site.noises for _ in model.powers)
+        scales = tuple(
+            scale / unit for noise in site.noises for scale in (noise.scales if noise.limit == "laplace" else noise.sd)
+        )
+        pieces.append(Sums(site.n, model.powers, scales, laplace))
+    for survey in problem.surveys:
+        grid = _Grid.of(model.coding(problem.schema), survey.client, survey.n)
+        pieces.append(BinnedReports(grid.nodes, grid.scale, grid.gaussian, (grid.low, grid.high)))
+    return _chain(problem, pieces, settings)
+
+
+def _naive(problem: Problem, settings: Settings) -> Chain:
+    """The same posterior with the released sums, moved to where sums can be, taken for the exact ones."""
+    import jax.numpy as jnp
+
+    from tacit.samplers.evidence_chain import Sums
+
+    model = problem.model
+    assert isinstance(model, OneNumber)
+    signed, size = model.coding(problem.schema).signed, len(model.powers)
+    # Noise far below what a sum varies by: a covariance that is singular to rounding stays positive.
+    pieces = [Sums(s.n, model.powers, (1e-9 * s.n,) * size, (False,) * size) for s in problem.sites]
+    chain = _chain(problem, pieces, settings)
+
+    def feasible(released: Any, n: int) -> Any:
+        """Sums that n numbers not all at one end can have, by half a row."""
+        first = jnp.clip(released[0], (-n if signed else 0) + 0.5, n - 0.5)
+        if size == 1:
+            return jnp.stack([first])
+        return jnp.stack([first, jnp.clip(released[1], first**2 / n + 1e-3, n - 1e-3)])
+
+    def naive(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        parts = jnp.split(released, len(problem.sites))
+        moved = [feasible(part, site.n) for part, site in zip(parts, problem.sites, strict=True)]
+        return chain(key, jnp.concatenate(moved))
+
+    return naive
+
+
+def _chain(problem: Problem, pieces: list[Any], settings: Settings) -> Chain:
+    from tacit.samplers.evidence_chain import evidence_chain
+    from tacit.samplers.importance_chain import importance_chain
+    from tacit.samplers.line_chain import line_chain
+    from tacit.samplers.noisy_sums import closed
+
+    model = problem.model
+    assert isinstance(model, OneNumber)
+    law = model.law(problem.prior, problem.schema)
+    if all(map(closed, pieces)):
+        chain = (line_chain if law.size == 1 else importance_chain)(law, pieces, settings)
+    else:
+        chain = evidence_chain(law, pieces, settings)
+
+    def original(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        draws, info = chain(key, released)
+        return model.original(draws, problem.schema), info
+
+    return original
+
+
+def check_prior_number(name: str, value: object, unit: float = 1.0) -> None:
+    """Refuse a number of a prior that is not positive, or out of all proportion to ``unit``."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-5 * unit <= value <= 1e6 * unit:
+        raise expected(f"prior {name}", value, f"to be a number from {1e-5 * unit:g} to {1e6 * unit:g}")

@@ -1,0 +1,70 @@
+"""A column of counts that are Poisson before they are clamped: their rate. For covariates see `PoissonRegression`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tacit.models.gamma_prior import GammaPrior
+from tacit.models.model import Example, Prior
+from tacit.models.one_number import Coding, OneNumber, check_prior_number, counts_coding
+from tacit.samplers.chain import Arrays
+from tacit.schema import Schema
+
+if TYPE_CHECKING:
+    from tacit.samplers.clamped_laws import ClampedPoisson
+
+
+@dataclass(frozen=True)
+class Poisson(OneNumber):
+    """Rows are independent counts, Y ~ Poisson(rate), and clamped to the bounds 0 and K of ``column``.
+
+    Released: the sum of c, the clamped Y over K, plus noise. The default prior, rate ~ Gamma(2, 8 / K), has the mean
+    K / 4 and lets a count exceed K with probability below 0.035, and 0.003 for a large K.
+    """
+
+    family: ClassVar[str] = "poisson"
+
+    @classmethod
+    def examples(cls) -> tuple[Example[Self], ...]:
+        """Visits in a year."""
+        return (Example(cls("visits"), Schema(visits=(0, 12)), quick=False),)
+
+    @property
+    def powers(self) -> tuple[int, ...]:
+        """One number for one parameter."""
+        return (1,)
+
+    def coding(self, schema: Schema) -> Coding:
+        """Refuses bounds that are not 0 and a whole number."""
+        return counts_coding(self.column, schema, self.family)
+
+    def default_prior(self, schema: Schema) -> GammaPrior:
+        """From the bound alone."""
+        return GammaPrior(2.0, 8 / self.coding(schema).high)
+
+    def law(self, prior: Prior, schema: Schema) -> ClampedPoisson:
+        """Rates are counts, as they are."""
+        from tacit.samplers.clamped_laws import ClampedPoisson
+
+        assert isinstance(prior, GammaPrior)
+        coding = self.coding(schema)
+        check_prior_number("rate", prior.rate, 1 / coding.high)
+        return ClampedPoisson(int(coding.high), prior.shape, prior.rate)
+
+    def original(self, draws: Arrays, schema: Schema) -> Arrays:
+        """As they are."""
+        return {"rate": draws["rate"]}
+
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """The rate from its prior."""
+        assert isinstance(prior, GammaPrior)
+        return {"rate": rng.gamma(prior.shape) / prior.rate}
+
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """Independent counts."""
+        return {self.column: rng.poisson(min(parameters["rate"], 1e15), n)}
+
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """A single number."""
+        return {"rate": ()}
