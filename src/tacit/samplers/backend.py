@@ -16,9 +16,26 @@ import jax.numpy as jnp
 @contextmanager
 def float64() -> Generator[None]:
     """Compute in float64 here, without changing what JAX does elsewhere in the process."""
+    _use_one_thread()
     _use_cache()
     with jax.enable_x64(True):
         yield
+
+
+@lru_cache(maxsize=1)
+def _use_one_thread() -> None:
+    """Give XLA one thread for the parts of an operation, where nobody has started or configured it yet.
+
+    In jaxlib 0.10 a batch of Cholesky factors or triangular solves shares itself out over the threads of this pool and
+    waits for them. If each of the threads is itself in such a wait, they wait for ever, as was seen with two threads.
+    Our programs are many small operations in a row, which threads hardly speed up.
+    """
+    said = os.environ.get("NPROC")
+    if said is None:
+        os.environ["NPROC"] = "1"
+    jax.devices("cpu")
+    if said is None:
+        del os.environ["NPROC"]
 
 
 @lru_cache(maxsize=1)
