@@ -273,7 +273,7 @@ def _of(rows: list[dict[str, Any]], table: str) -> list[dict[str, Any]]:
 def _table(title: str, rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[str]:
     if not rows:
         return []
-    measured = ("least p", "number", "95% covers", "learnt", "width", "RMSE", "AdaSSP", "exact", "s")
+    measured = ("least p", "number", "95% covers", "learnt", "width", "RMSE", "AdaSSP", "exact")
     lines = [
         f"### {title}",
         "",
@@ -292,7 +292,6 @@ def _table(title: str, rows: list[dict[str, Any]], keys: tuple[str, ...]) -> lis
             f"{np.mean([r['contraction'][name] for name in slopes]):.2f}",
             f"{np.mean([r['width_ratio'][name] for name in slopes]):.2f}",
             *(f"{r['rmse'][name]:.3f}" for name in ("posterior mean", "AdaSSP", "non-private")),
-            f"{r['seconds']:.0f}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]

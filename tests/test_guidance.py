@@ -26,6 +26,17 @@ def test_it_says_how_much_was_clamped():
     assert not any("lie outside" in text for text in _posterior(INSIDE).warnings())
 
 
+def test_it_says_how_many_rows_were_moved_into_the_ball():
+    """Seed 1. |x| of two covariates with variance 0.2 exceeds 0.7 in about 29% of rows, and 1.4 in about 1%."""
+    law = {"theta": np.zeros(3), "sigma": 0.1, "mu_x": np.zeros(2), "Sigma_x": 0.2 * np.eye(2)}
+    schema = tacit.Schema(cost=(0, 1000), age=(20, 80), weight=(40, 120))
+    for radius, many in ((0.7, True), (1.4, False)):
+        plan = tacit.Plan(tacit.LinearRegression("cost ~ age + weight", radius=radius), schema, tacit.ZCDP(50.0))
+        release = tacit.simulate(plan, n=2000, seed=1, parameters=law).release
+        said = tacit.infer(release, method="naive").warnings()
+        assert any("outside the ball" in text for text in said) == many
+
+
 def test_it_says_when_the_release_says_nothing():
     """Seed 2: 20 rows at epsilon 0.0001 against 2,000 at 1."""
     for epsilon, n, empty in ((1e-4, 20, True), (1.0, 2000, False)):

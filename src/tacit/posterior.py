@@ -17,7 +17,7 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
-from tacit.models.prior_draws import clamped_share, prior_draws
+from tacit.models.prior_draws import BALL, clamped_share, prior_draws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.release import Release
@@ -26,6 +26,7 @@ from tacit.seal import has_seal, sealed
 
 _HARDLY_MOVED = 0.9  # of the prior's standard deviation is left in every number
 _MUCH_CLAMPED = 0.01
+_MUCH_MOVED = 0.1
 _GROUPS = ("posterior", "sample_stats", "observed_data")
 
 
@@ -238,7 +239,13 @@ class Posterior:
                 "The release hardly says anything: no interval is clearly narrower than the prior's. There are too few "
                 "rows for so small a budget."
             )
-        for column, share in ({} if self.plan.model.models_clamping else self._clamped()).items():
+        clamped = {} if self.plan.model.models_clamping else self._clamped()
+        if (moved := clamped.pop(BALL, 0.0)) > _MUCH_MOVED:
+            found.append(
+                f"About {100 * moved:.0f}% of the rows have covariates outside the ball, as the model sees it, and "
+                "were moved into it. Coefficients then come out too large; a larger radius would cost more noise."
+            )
+        for column, share in clamped.items():
             if share > _MUCH_CLAMPED:
                 found.append(
                     f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.models.model import Model, Prior
+from tacit.models.regression import Regression
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
+from tacit.statistics.design import Scaled
 
 
 def prior_draws(model: Model, schema: Schema, prior: Prior, *, draws: int, seed: int) -> Arrays:
@@ -18,10 +20,14 @@ def prior_draws(model: Model, schema: Schema, prior: Prior, *, draws: int, seed:
     return {name: np.array([one[name] for one in found]) for name in found[0]}
 
 
+BALL = "the covariates"
+
+
 def clamped_share(model: Model, schema: Schema, draws: Arrays, *, rows: int, seed: int) -> dict[str, float]:
     """For each number that the model describes, the share of rows outside its bounds that these draws imply.
 
-    ``draws`` have a leading axis. Empty where a method gives too few parameters to make rows of.
+    ``draws`` have a leading axis. Where covariates are moved into a ball, `BALL` has the share of rows outside it.
+    Empty where a method gives too few parameters to make rows of.
     """
     import numpy as np
 
@@ -39,4 +45,20 @@ def clamped_share(model: Model, schema: Schema, draws: Arrays, *, rows: int, see
             column: Any = schema.declared(name)
             if isinstance(column, Number):
                 outside.setdefault(name, []).append(float(np.mean((values < column.low) | (values > column.high))))
+        if isinstance(model, Regression) and model.radius is not None:
+            outside.setdefault(BALL, []).append(_outside_ball(model, schema, cells, model.radius))
     return {name: float(np.mean(shares)) for name, shares in outside.items()}
+
+
+def _outside_ball(model: Regression, schema: Schema, cells: Arrays, radius: float) -> float:
+    import numpy as np
+
+    numbers = dict.fromkeys(column.number for column in model.design(schema).columns if isinstance(column, Scaled))
+    raw = {x: np.prod([np.clip(cells[name], *_bounds(schema, name)) for name in x.numbers], axis=0) for x in numbers}
+    squares = sum(((values - x.offset) / x.scale) ** 2 for x, values in raw.items())
+    return float(np.mean(squares > radius**2))
+
+
+def _bounds(schema: Schema, name: str) -> tuple[float, float]:
+    column = schema.number(name)
+    return column.low, column.high

@@ -25,6 +25,8 @@ class Regression(Model):
     """What every regression offers beside a model: predictions, and coefficients in the units of the data."""
 
     formula: str
+    radius: float | None = None
+    """Covariates, in mapped units, are moved into the Euclidean ball of this radius; left out, they fill the box."""
 
     def design(self, schema: Schema) -> Design:
         """The columns that the formula makes of the schema."""
