@@ -17,16 +17,13 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
-from tacit.models.prior_draws import BALL, clamped_share, prior_draws
+from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.release import Release
 from tacit.reports import PublishedReports
 from tacit.seal import has_seal, sealed
 
-_HARDLY_MOVED = 0.9  # of the prior's standard deviation is left in every number
-_MUCH_CLAMPED = 0.01
-_MUCH_MOVED = 0.1
 _GROUPS = ("posterior", "sample_stats", "observed_data")
 
 
@@ -160,7 +157,7 @@ class Posterior:
 
     def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
         """A regression's coefficients in the units of the data, summarised."""
-        found = self._regression().coefficients(self._arrays(), self.plan.schema)
+        found = self._regression().coefficients(self.arrays(), self.plan.schema)
         return tuple(_row(name, values, probability) for name, values in found.items())
 
     def prior_coefficients(self) -> tuple[PriorRow, ...]:
@@ -186,7 +183,7 @@ class Posterior:
         """
         import numpy as np
 
-        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self._arrays().items()}
+        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
         rng = np.random.default_rng(seed)
         return Prediction(self._regression().predict(flat, self.plan.schema, new, rng))
 
@@ -196,78 +193,15 @@ class Posterior:
             raise expected("family", model.family, "to be a regression: only those have coefficients and predict")
         return model
 
-    def _arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Any]:
+        """All draws by name, with the axes of chains and draws in front."""
         return {str(name): array.values for name, array in self.tree["posterior"].data_vars.items()}
 
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers; empty when all is well."""
-        found: list[str] = []
-        rows = self.summary()
-        finite = all(math.isfinite(row.mean) for row in rows)
-        if not finite:
-            found.append("Some draws are not finite numbers: do not use this posterior.")
-        worst = max((r.r_hat for r in rows if r.r_hat == r.r_hat), default=1.0)
-        if worst > 1.01:
-            found.append(f"The chains disagree (largest R-hat {worst:.3f}, above 1.01): draw more.")
-        least = min((min(r.ess_bulk, r.ess_tail) for r in rows if r.ess_bulk == r.ess_bulk), default=400.0)
-        if least < 400:
-            found.append(f"Few effective draws (least {least:.0f}, below 400): draw more.")
-        if (divergent := self._divergent_share()) > 0.001:
-            found.append(f"{100 * divergent:.1f}% of the draws diverged: the sampler may have missed something.")
-        if self.method == "naive":
-            found.append("The naive method ignores the noise that privacy added: its intervals are too narrow.")
-        if finite:
-            found += self._about_the_data()
-        if any(one.simulated for one in self.evidence):
-            found.append("The release was simulated: it is about made-up rows.")
-        return tuple(found)
+        from tacit.guidance import warnings_about
 
-    def _divergent_share(self) -> float:
-        stats = self.tree["sample_stats"] if "sample_stats" in self.tree.children else {}
-        return float(stats["diverging"].values.mean()) if "diverging" in stats else 0.0
-
-    def _about_the_data(self) -> list[str]:
-        """Whether the release says something, and whether the bounds are wide enough, in the model's eyes."""
-        import numpy as np
-
-        found: list[str] = []
-        shared = [name for name in self._arrays() if name not in self.plan.model.site_parameters]
-        before, after = self.prior_draws(1000), {name: self.draws(name) for name in shared}
-        spreads = [np.std(after[name], axis=0) / np.std(before[name], axis=0) for name in after if name in before]
-        if spreads and min(float(np.min(s)) for s in spreads) > _HARDLY_MOVED:
-            found.append(
-                "The release hardly says anything: no interval is clearly narrower than the prior's. There are too few "
-                "rows for so small a budget."
-            )
-        clamped = {} if self.plan.model.models_clamping else self._clamped()
-        if (moved := clamped.pop(BALL, 0.0)) > _MUCH_MOVED:
-            found.append(
-                f"About {100 * moved:.0f}% of the rows have covariates outside the ball, as the model sees it, and "
-                "were moved into it. Coefficients then come out too large; a larger radius would cost more noise."
-            )
-        for column, share in clamped.items():
-            if share > _MUCH_CLAMPED:
-                found.append(
-                    f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "
-                    "and were clamped. Results are about the clamped values; wider bounds would cost more noise."
-                )
-        return found
-
-    def _clamped(self) -> dict[str, float]:
-        """The largest share of each number that any site has outside its bounds, by the posterior mean of the law."""
-        model, schema = self.plan.model, self.plan.schema
-        arrays = {name: self.draws(name) for name in self._arrays()}
-        every = slice(None, None, max(1, len(next(iter(arrays.values()))) // 50))
-        several = "site" in self.tree["posterior"].dims
-        most: dict[str, float] = {}
-        for site in range(self.tree["posterior"].sizes["site"] if several else 1):
-            own = {
-                name: (values[every, site] if several and name in model.site_parameters else values[every])
-                for name, values in arrays.items()
-            }
-            for column, share in clamped_share(model, schema, own, rows=200, seed=0).items():
-                most[column] = max(share, most.get(column, 0.0))
-        return most
+        return warnings_about(self)
 
     def to_arviz(self) -> Any:
         """What the installed ArviZ works on: InferenceData before version 1.0, this DataTree from then on."""
