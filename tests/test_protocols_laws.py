@@ -13,12 +13,15 @@ import pytest
 
 from tacit.errors import InputError
 from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.noise.entropy import OSEntropy
 from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.privacy.events import Event, event_from_plain
+from tacit.privacy.sensitivity import Sensitivity
 from tacit.protocols.domain import Block
 from tacit.protocols.label_and_vector import LabelAndVector
 from tacit.protocols.noisy_number import NoisyNumber
+from tacit.protocols.noisy_statistic import NoisyStatistic
 from tacit.protocols.noisy_vector import NoisyVector
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.randomized_response import RandomizedResponse
@@ -34,6 +37,8 @@ CASES: list[Protocol] = [
     NoisyNumber(-(2**60), 2**60, 2**100),
     NoisyVector((Block((0, 1), (4, 3)),), DiscreteGaussian((3, 9))),
     VECTOR,
+    NoisyStatistic(4, Sensitivity(Fraction(20), Fraction(72), (Fraction(1), Fraction(3, 2))), DiscreteLaplace((9, 14))),
+    NoisyStatistic(2**60, Sensitivity(Fraction(2**61), Fraction(2**122), (Fraction(1),)), RoundedGaussian((2**90,))),
     LabelAndVector(3, 0.75, VECTOR),
 ]
 IDS = [f"{i}-{case.kind}" for i, case in enumerate(CASES)]
@@ -235,6 +240,16 @@ def test_plain_forms() -> None:
         "scales": [3, 5],
     }
     assert small.to_plain() == table
+    close = Sensitivity(Fraction(8), Fraction(32), (Fraction(1), Fraction(3, 2)))
+    assert NoisyStatistic(4, close, DiscreteLaplace((3, 5))).to_plain() == {
+        "kind": "noisy-statistic",
+        "unit": 4,
+        "l1": "8/1",
+        "l2_squared": "32/1",
+        "relative_scales": ["1/1", "3/2"],
+        "law": "discrete-laplace",
+        "scales": [3, 5],
+    }
     assert LabelAndVector(2, 1, small).to_plain() == {
         "kind": "label-and-vector",
         "levels": 2,

@@ -32,7 +32,7 @@ def test_a_plan_survives_being_written_down():
     assert PLAN.client().protocol.kind == "randomized-response"
     for changes, words in (
         ({"mechanism": tacit.Local("unary-encodin")}, "did you mean 'unary-encoding'"),
-        ({"model": tacit.LinearRegression("drinks ~ smoker")}, "local reports"),
+        ({"model": tacit.LinearRegression("drinks ~ smoker")}, "declared with bounds"),
     ):
         with pytest.raises(tacit.InputError, match=words):
             dataclasses.replace(PLAN, **changes)

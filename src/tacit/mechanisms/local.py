@@ -43,7 +43,7 @@ class Local(Mechanism):
             raise expected("protocol", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
         found = model.client(schema, budget, name)
         if protocol is not None:
-            if protocol.kind != found.protocol.kind or protocol.inputs != found.protocol.inputs:
+            if not protocol.answers(found.protocol):
                 raise expected("protocol", protocol.kind, "of the reports to be the plan's")
             found = Client(schema, found.encoder, protocol)
         if not found.protocol.event().satisfies(budget):

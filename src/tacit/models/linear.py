@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
 from tacit.models.gram_layout import fourth_moments, free_grams, from_gram_part, noisy_grams
+from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
 from tacit.models.linear_prior import LinearPrior
+from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior, Problem
 from tacit.models.regression import Design, Regression, as_radius
+from tacit.models.statistic_reports import STATISTICS, statistic_client, statistic_summary, with_reports
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
+from tacit.protocols.noisy_vector import NoisyVector
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LinearRegression(Regression):
+class LinearRegression(Regression, LocalModel):
     """y | x ~ N(theta'x, sigma^2), x from the columns of ``formula``, in mapped units.
 
     Released: the distinct sums of products of (1, x, y), plus noise. Given the exact sums the posterior is conjugate;
@@ -100,19 +106,39 @@ class LinearRegression(Regression):
     def methods(self) -> Mapping[str, Method]:
         """By how they treat the latent exact sums; the docstrings of the builders say what each is for."""
         found = {
-            "collapsed": Method(_collapsed, thin=2, sites=True, releases=True),
-            "free": Method(_free, thin=2, sites=True, releases=True),
+            "collapsed": Method(with_reports(_collapsed, _inputs), thin=2, sites=True, releases=True, surveys=True),
+            "free": Method(with_reports(_free, _inputs), thin=2, sites=True, releases=True, surveys=True),
             "gibbs-update": Method(_gibbs_update, thin=10),
             "gibbs-prior": Method(_gibbs_prior, thin=10),
             "augment": Method(_augment, thin=50),
             "individual": Method(_individual, thin=4),
-            "naive": Method(_naive, thin=1, sites=True, releases=True),
+            "naive": Method(with_reports(_naive), thin=1, sites=True, releases=True, surveys=True),
         }
         return found if self.moments == 2 else {**found, "gibbs-noisy": Method(_gibbs_noisy, thin=10)}
 
     def default_method(self, schema: Schema) -> str:
         """``collapsed`` where a normal law describes the design; ``free`` with levels, interactions, no intercept."""
         return "collapsed" if self.design(schema).all_numeric else "free"
+
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """What the row adds to the sums, or the row itself."""
+        return (STATISTICS, INPUTS)
+
+    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+        """A device that adds noise to the products of (1, x, y), or to (x, y)."""
+        if protocol == STATISTICS:
+            return statistic_client(self.statistic(schema), schema, budget)
+        design = self.design(schema)
+        check_numbers(design)
+        return input_client(Gram(design.columns, design.number_response, radius=as_radius(self.radius)), schema, budget)
+
+    def summary(self, client: Client, reports: Any) -> Any:
+        """The sum of the reports, or of the products of (1, report)."""
+        from tacit.samplers.report_summaries import moment_sums
+
+        if not isinstance(client.protocol, NoisyVector):
+            return statistic_summary(client, reports)
+        return moment_sums(in_mapped_units(client, reports)).reshape(-1)
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """The response at new points, its own scatter included."""
@@ -157,6 +183,18 @@ def _collapsed(problem: Problem, settings: Settings) -> Chain:
     assert isinstance(problem.prior, LinearPrior)
     _check_rows(problem, len(design.columns) + 2, "collapsed")
     return from_gram_part(collapsed_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
+
+
+def _inputs(problem: Problem, settings: Settings) -> Chain:
+    """From reports of (x, y): the parameters by NUTS, everybody's own row integrated out."""
+    from tacit.samplers.linear_inputs import linear_inputs_chain
+
+    design = _plain_design(problem)
+    assert isinstance(problem.prior, LinearPrior)
+    prior = problem.prior.numbers(design)
+    if prior.nu0 <= len(prior.m0) - 1:
+        raise expected("prior nu0", prior.nu0, f"to be above {len(prior.m0) - 1}, for the prior to be proper")
+    return linear_inputs_chain([noise_variances(survey.client) for survey in problem.surveys], prior, settings)
 
 
 def _check_rows(problem: Problem, least: int, method: str) -> None:

@@ -6,17 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.models.model import Example, Method
+from tacit.errors import expected
+from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
+from tacit.models.model import Example, Method, Problem
 from tacit.models.moment_exact import augment, cells
-from tacit.models.moment_regression import MomentRegression, by_moments
+from tacit.models.moment_prior import MomentPrior
+from tacit.models.moment_regression import MomentRegression, by_moments, moments, named
 from tacit.models.regression import as_radius
-from tacit.samplers.chain import Arrays
+from tacit.models.statistic_reports import STATISTICS, with_reports
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
+from tacit.protocols.label_and_vector import LabelAndVector
+from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.design import sign
 from tacit.statistics.gram import Gram
 
 if TYPE_CHECKING:
     from tacit.samplers.link_moments import Link
+    from tacit.samplers.logistic_inputs import LabelledReports
+
+_MOST_INPUTS = 4  # covariates, for reports of inputs: their likelihood is a sum over a grid
 
 
 @dataclass(frozen=True)
@@ -63,14 +73,38 @@ class LogisticRegression(MomentRegression):
     def methods(self) -> Mapping[str, Method]:
         """Exact for levels alone, by moments, and exact for few rows."""
         return {
-            "cells": Method(cells, thin=8, sites=True, releases=True),
-            **by_moments(),
+            "cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
+            **by_moments(_inputs),
             "augment": Method(augment, thin=50, releases=True),
         }
 
     def default_method(self, schema: Schema) -> str:
         """``cells`` where the response depends on levels alone, else ``marginal``."""
         return "marginal" if self.cells(schema).numbers else "cells"
+
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """What the row adds to the sums, or the row itself."""
+        return (STATISTICS, INPUTS)
+
+    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+        """A device that adds noise to the products of (1, x, y), or to x, and then randomises y."""
+        if protocol == STATISTICS:
+            return super().client(schema, budget, protocol)
+        check_numbers(self.design(schema))
+        if len(self.design(schema).columns) > 1 + _MOST_INPUTS:
+            raise expected(
+                "formula",
+                self.formula,
+                f"to have at most {_MOST_INPUTS} covariates for {INPUTS!r}; 'statistics' takes any",
+            )
+        return input_client(self.statistic(schema), schema, budget)
+
+    def summary(self, client: Client, reports: Any) -> Any:
+        """The sum of the reports; or, of reports of inputs, that of products and of labels on a grid."""
+        if not isinstance(client.protocol, LabelAndVector):
+            return super().summary(client, reports)
+        found = in_mapped_units(client, reports)
+        return _labelled(client).summary(found[:, 0], found[:, 1:])
 
     def draw_response(self, predictor: Any, schema: Schema, rng: Any) -> Any:
         """One of the two levels."""
@@ -84,3 +118,28 @@ class LogisticRegression(MomentRegression):
         from scipy.special import expit
 
         return expit(self.predictor(draws, schema, new))
+
+
+def _labelled(client: Client) -> LabelledReports:
+    from tacit.samplers.logistic_inputs import LabelledReports
+
+    assert isinstance(client.protocol, LabelAndVector)
+    return LabelledReports(noise_variances(client), float(client.protocol.epsilon_label))
+
+
+def _inputs(problem: Problem, settings: Settings) -> Chain:
+    """From reports of x and y: the parameters by NUTS, everybody's own row integrated out."""
+    from tacit.samplers.logistic_inputs import logistic_inputs_chain
+
+    model, prior = problem.model, problem.prior
+    assert isinstance(model, LogisticRegression)
+    assert isinstance(prior, MomentPrior)
+    surveys = [_labelled(survey.client) for survey in problem.surveys]
+    numbers = prior.numbers(model.cells(problem.schema))
+    chain = logistic_inputs_chain(moments(model, problem.schema), surveys, numbers, settings)
+
+    def by_family(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        draws, info = chain(key, released)
+        return named(draws, problem), info
+
+    return by_family

@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import expected
 from tacit.models.cells import Cells
 from tacit.models.gram_layout import site_noises
+from tacit.models.local import LocalModel
 from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.regression import Regression, as_radius
+from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, statistic_summary, with_reports
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MomentRegression(Regression):
+class MomentRegression(Regression, LocalModel):
     """A regression that is inferred from noisy sums of products of design entries and response."""
 
     radius: float | None = None
@@ -82,6 +86,18 @@ class MomentRegression(Regression):
         rows[cells.design.formula.response] = self.draw_response(np.broadcast_to(predictor, n), schema, rng)
         return rows
 
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """What the row adds to the sums."""
+        return (STATISTICS,)
+
+    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+        """A device that adds noise to what its row adds to the sums."""
+        return statistic_client(self.statistic(schema), schema, budget)
+
+    def summary(self, client: Client, reports: Any) -> Any:
+        """The sum of the reports."""
+        return statistic_summary(client, reports)
+
     @property
     def site_parameters(self) -> tuple[str, ...]:
         """Every site has its own law of the covariates."""
@@ -120,12 +136,15 @@ class MomentRegression(Regression):
         }
 
 
-def by_moments() -> dict[str, Method]:
-    """The methods that know of the rows what the central limit theorem says of their sums."""
+def by_moments(inputs: Build | None = None) -> dict[str, Method]:
+    """The methods that know of the rows what the central limit theorem says of their sums.
+
+    ``inputs`` is how ``marginal`` treats reports of inputs, for families that have them.
+    """
     return {
-        "marginal": Method(_marginal, thin=2, sites=True, releases=True),
+        "marginal": Method(with_reports(_marginal, inputs), thin=2, sites=True, releases=True, surveys=True),
         "taylor": Method(_taylor, thin=2, sites=True, releases=True),
-        "naive": Method(_naive, thin=2, sites=True, releases=True),
+        "naive": Method(with_reports(_naive), thin=2, sites=True, releases=True, surveys=True),
     }
 
 
@@ -207,6 +226,6 @@ def named(draws: Arrays, problem: Problem) -> Arrays:
     found = {{"m_x": "mu_x", "S_x": "Sigma_x"}.get(name, name): value for name, value in draws.items()}
     if problem.model.cells(problem.schema).count == 1 and "mu_x" in found:
         found["mu_x"] = found["mu_x"][:, :, 0]
-    if len(problem.sites) == 1:
+    if len(problem.sites) + len(problem.surveys) == 1:
         found = {name: value if name == "theta" else value[:, 0] for name, value in found.items()}
     return found

@@ -66,6 +66,10 @@ class Protocol(ABC):
     def _randomize(self, inputs: Any, entropy: Entropy) -> Any:
         """`randomize` for a batch of at least one checked input, int64."""
 
+    def answers(self, asked: Protocol) -> bool:
+        """Whether reports of this protocol answer what ``asked`` asks; how noisy they are is not compared."""
+        return self.kind == asked.kind and self.inputs == asked.inputs
+
     def check_inputs(self, array: Any) -> None:
         """Refuse anything but an integer array (N, k) of admissible inputs, without a word about their values."""
         self.inputs.check("inputs", array)

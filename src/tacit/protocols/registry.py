@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tacit.errors import did_you_mean, expected
 from tacit.protocols.label_and_vector import LabelAndVector
 from tacit.protocols.noisy_number import NoisyNumber
+from tacit.protocols.noisy_statistic import NoisyStatistic
 from tacit.protocols.noisy_vector import NoisyVector
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.randomized_response import RandomizedResponse
@@ -14,7 +15,7 @@ from tacit.protocols.unary_encoding import UnaryEncoding
 
 PROTOCOLS: dict[str, type[Protocol]] = {
     protocol.kind: protocol
-    for protocol in (RandomizedResponse, UnaryEncoding, NoisyNumber, NoisyVector, LabelAndVector)
+    for protocol in (RandomizedResponse, UnaryEncoding, NoisyNumber, NoisyVector, NoisyStatistic, LabelAndVector)
 }
 
 
