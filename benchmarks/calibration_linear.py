@@ -18,9 +18,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -147,16 +149,24 @@ def run_cells(
     """
     if uneven := [trials for _, _, trials in work if trials % parts]:
         raise SystemExit(f"Expected --parts to divide {uneven[0]} trials.")
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        asked = [
-            [pool.submit(_timed, study, cell, trials // parts, i) for i in range(parts)] for _, cell, trials in work
-        ]
-        for (number, cell, trials), futures in zip(work, asked, strict=True):
-            found, seconds = zip(*(future.result() for future in futures), strict=True)
+    with _pool(processes) as submit:
+        asked = [[submit(_timed, study, cell, trials // parts, i) for i in range(parts)] for _, cell, trials in work]
+        for (number, cell, trials), waiting in zip(work, asked, strict=True):
+            found, seconds = zip(*(result() for result in waiting), strict=True)
             line = json.dumps({"cell": number, **measure(cell, trials, list(found)), "seconds": sum(seconds)})
             print(line[:300], file=sys.stderr, flush=True)
             with out.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
+
+
+@contextmanager
+def _pool(processes: int) -> Generator[Callable[..., Callable[[], Any]]]:
+    """What makes of a call something that gives its result: in other processes, or in this one when it is asked."""
+    if processes == 1:
+        yield partial
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield lambda *call: pool.submit(*call).result
 
 
 def measured(study: Callable[..., Any], measure: Callable[..., dict[str, Any]], cell: Any, trials: int) -> Any:

@@ -134,7 +134,9 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
         first = 0.1 * jax.random.normal(for_start, (origin.size,))
-        positions, info = nuts(for_chain, target, first, warmup=settings.warmup, draws=settings.draws, dense=True)
+        # A full metric helps where noise dominates, but one of many entries cannot be learnt from so few draws.
+        dense = 5 * origin.size <= settings.warmup
+        positions, info = nuts(for_chain, target, first, warmup=settings.warmup, draws=settings.draws, dense=dense)
         keys = jax.random.split(for_parameters, settings.draws)
         finish = jax.vmap(lambda k, t: _draw_all(k, jax.vmap(unpack)(place(t)), n, prior))
         return finish(keys, positions), info
