@@ -221,7 +221,7 @@ class _Law:
         """Part 2."""
         for_chances, for_theta = jax.random.split(key)
         logs = jax.random.loggamma(for_chances, self.alpha + jnp.sum(counts, axis=2))
-        laws = logs @ self.coordinates.contrasts / self.coordinates.spread
+        laws = logs @ self.coordinates.law.contrasts / self.coordinates.law.spread
         no, yes = jnp.sum(counts, axis=0).T
         prior = self.coordinates.prior
         theta, moved = move_coefficients(

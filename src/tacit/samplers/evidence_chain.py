@@ -211,7 +211,7 @@ def law_geometry(law: Law, evidence: Sequence[Sums | BinnedReports]) -> Geometry
     def moments(piece: Any, phi: Any) -> Any:
         return piece.moments(law, phi)
 
-    return Geometry(target, information, start, moments, 1.0)
+    return Geometry(target, information, start, 1.0, moments)
 
 
 def evidence_chain(law: Law, evidence: Sequence[Sums | BinnedReports], settings: Settings) -> Chain:
@@ -252,7 +252,7 @@ def simplex_chain(
     def moments(piece: Any, t: Any) -> Any:
         return piece.moments(theta(t))
 
-    geometry = Geometry(target, information, start, moments, flattest)
+    geometry = Geometry(target, information, start, flattest, moments)
     return peak_chain(evidence, geometry, lambda t: {"theta": theta(t)}, settings)
 
 

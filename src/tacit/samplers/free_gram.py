@@ -3,16 +3,19 @@
 The Gram matrix G of such a design obeys identities (an indicator is its own square, two levels of a column never meet),
 so a Wishart law gives it no mass. Here G is written as the sum over cells c, the combinations of levels,
 
-    G = n sum_c s_c (w_c w_c' + B_c S B_c'),    w_c = a_c + B_c m_c
+    G = n sum_c s_c (w_c w_c' + B_c S_c B_c'),    w_c = a_c + B_c m_c
 
-of the shares s_c of rows in the cell, the means m_c of the numbers there, and their common covariance S; a_c and B_c
-say which entries of a row's design vector are 1 and which are numbers. Every s, m and S gives a possible G, and every
-possible G is given by some: S takes up what the shares and means leave over. So there are no walls to sample against.
-Products of numbers count as numbers of their own. Cells that differ in what is not released share it out in any way.
+of the shares s_c of rows in the cell, and of the means m_c and the covariances S_c of the numbers there; a_c and B_c
+say which entries of a row's design vector are 1 and which are numbers. Every s, m and S gives a possible G, so there
+are no walls to sample against. Products of numbers count as numbers of their own.
 
-They have a weak prior: s ~ Dirichlet(1), m ~ N(middle, (half/2)^2) for a number with such a range, S = T C T with
-T ~ half-normal(half/2) and C ~ LKJ(2). The response is treated exactly. With the least-squares estimate t = G^-1 X'y
-and the residual sum of squares RSS the target is, up to a constant and with respect to (t, log RSS),
+Every possible G is given by some. Proof: any rows have shares, means and covariances of their cells, and these give
+their G. Where no number stands within levels, one S for all cells will do: products of numbers are then summed over
+all rows, to n sum_c s_c (m_c m_c' + S_c), and S = sum_c s_c S_c gives the same. []
+
+They have a weak prior (`row_laws`): s ~ Dirichlet(1), m ~ N(middle, (half/2)^2) for a number with such a range, S =
+T C T with T ~ half-normal(half/2) and C ~ LKJ(2). The response is treated exactly. With the least-squares estimate
+t = G^-1 X'y and the residual sum of squares RSS the target is, up to a constant and with respect to (t, log RSS),
 
     p(s, m, S)  |G|^(1/2) |G + Lambda0|^(-1/2) RSS^((n-p)/2) b_n^(-a_n)  noise(z - entries)
 
@@ -32,14 +35,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.linalg import block_diag, solve_triangular
 
 from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.design_moments import Design
-from tacit.samplers.moment_marginal import Coordinates, Numbers
 from tacit.samplers.noises import Noises, split_by_site
 from tacit.samplers.nuts import nuts
+from tacit.samplers.peak_chain import climb
 from tacit.samplers.response import Fit, ResponsePrior, draw, log_evidence, update
+from tacit.samplers.row_laws import LawCoordinates, LawPrior
 
 _STEPS = 40  # of the search for the peak
 
@@ -63,19 +66,17 @@ class FreeGram:
     n: float
     noises: Noises
 
-    def coordinates(self) -> Coordinates:
+    def coordinates(self) -> LawCoordinates:
         """Between a vector, about standard normal under the prior, and s, m and S."""
-        cells, _, d = np.shape(self.slopes)
-        prior = Numbers(
-            theta_sd=np.zeros(0),
-            radius=None,
+        cells = len(self.constants)
+        prior = LawPrior(
             mean=np.tile(self.middles, (cells, 1)),
             mean_sd=np.tile(self.halves / 2, (cells, 1)),
             scale=self.halves / 2,
             shape=2.0,
             alpha=np.ones(cells),
         )
-        return Coordinates(Design(np.zeros((cells, 0)), np.zeros((cells, 0, d)), (), (), ()), 1, prior)
+        return LawCoordinates(prior, own=bool(np.any(self.slopes != self.slopes[0])))
 
 
 def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settings) -> Chain:
@@ -91,9 +92,9 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
     size = coordinates.size + p + 1
 
     def fit(u: Any, n: Any) -> Fit:
-        shares, means, root = (part[0] for part in coordinates.laws(u[: coordinates.size]))
+        shares, means, root = coordinates.law(u[: coordinates.size])
         w = constants + jnp.einsum("kpd,kd->kp", slopes, means)
-        half = jnp.einsum("kpd,de->kpe", slopes, root)
+        half = slopes @ root
         gram = jnp.einsum("k,kp,kq->pq", shares, w, w) + jnp.einsum("k,kpe,kqe->pq", shares, half, half)
         return Fit(n * gram, u[coordinates.size : -1], jnp.exp(u[-1]))
 
@@ -112,53 +113,40 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
         together = log_evidence(update(jax.vmap(fit)(u, n), n.sum(), prior))
         return jnp.sum(jax.vmap(log_site)(u, n)) + together
 
-    def information(u: Any, n: Any, sds: Any, jacobian: Any) -> Any:
+    def information(u: Any, n: Any, sds: Any) -> Any:
         """J'J of the scaled entries, and about what prior and response say about the unknowns of one site."""
         gram, estimate, rss = fit(u, n)
         found = update(Fit(gram[None], estimate[None], rss[None]), n, prior)
         about = jnp.linalg.solve(gram + prior.lambda0, gram) * (found.a / found.b)
         left = rss / (2 * found.b)
-        scaled = jacobian / sds[:, None]
+        scaled = jax.jacfwd(entries)(u, n) / sds[:, None]
         known = jnp.eye(size).at[coordinates.size : -1, coordinates.size : -1].set(prior.lambda0 @ about)
         known = known.at[-1, -1].set(jnp.maximum(found.a * left * (1 - left), 0.1))
         return scaled.T @ scaled + (known + known.T) / 2
 
     def peak(best: Any) -> tuple[Any, Any]:
-        def objective(u: Any) -> Any:
-            residual = (best - jax.vmap(entries)(u, n)) / sds
-            return log_model(u) - jnp.sum(residual**2) / 2
+        """About where the posterior is largest, normal noise standing in for any other, and the information there."""
 
-        def step(_: int, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-            u, value, damping = state
-            bend = jax.vmap(information)(u, n, sds, jax.vmap(jax.jacfwd(entries))(u, n))
-            slope = jax.grad(objective)(u)
-            damped = bend + damping * jax.vmap(lambda matrix: jnp.diag(jnp.diagonal(matrix)))(bend)
-            moved = u + jax.vmap(lambda matrix, s: cho_solve((jnp.linalg.cholesky(matrix), True), s))(damped, slope)
-            new = objective(moved)
-            better = new > value
-            return (
-                jnp.where(better, moved, u),
-                jnp.where(better, new, value),
-                jnp.clip(jnp.where(better, damping / 5, damping * 5), 1e-9, 1e9),
-            )
+        def objective(flat: Any) -> Any:
+            u = flat.reshape(-1, size)
+            return log_model(u) - jnp.sum(((best - jax.vmap(entries)(u, n)) / sds) ** 2) / 2
+
+        def bend(flat: Any) -> Any:
+            return block_diag(*jax.vmap(information)(flat.reshape(-1, size), n, sds))
 
         rss = jnp.log(jnp.maximum(best[:, layout.square_index], 0.02 * n))
-        start = jnp.concatenate(
-            [jnp.zeros((len(n), coordinates.size)), jnp.tile(prior.mu0, (len(n), 1)), rss[:, None]], axis=1
-        )
-        found, _, _ = jax.lax.fori_loop(0, _STEPS, step, (start, objective(start), jnp.asarray(1e-2)))
-        return found, jax.vmap(information)(found, n, sds, jax.vmap(jax.jacfwd(entries))(found, n))
+        law = jnp.zeros((len(n), coordinates.size))
+        start = jnp.concatenate([law, jnp.tile(prior.mu0, (len(n), 1)), rss[:, None]], axis=1)
+        found = climb(objective, bend, start.reshape(-1), _STEPS)
+        return found, jnp.linalg.cholesky(bend(found))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = split_by_site(released, [site.noises for site in sites])
         best = jnp.stack([site.noises.best(part) for site, part in zip(sites, parts, strict=True)])
-        origin, bends = peak(best)
-        roots = jnp.linalg.cholesky(bends)
+        origin, root = peak(best)
 
         def unwhitened(t: Any) -> Any:
-            return origin + jax.vmap(lambda root, one: solve_triangular(root, one, lower=True, trans=1))(
-                roots, t.reshape(origin.shape)
-            )
+            return (origin + solve_triangular(root, t, lower=True, trans=1)).reshape(-1, size)
 
         def target(t: Any) -> Any:
             u = unwhitened(t)

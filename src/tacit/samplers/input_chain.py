@@ -13,12 +13,9 @@ from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.scipy.linalg import solve_triangular
 
 from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.nuts import nuts
-from tacit.samplers.peak_chain import Geometry, at_least, find_peak
+from tacit.samplers.peak_chain import Geometry, at_least, peak_chain
 
 _ACCEPTED, _DEPTH = 0.9, 8
 _FLATTEST = 0.5  # a little less than the prior's own information
@@ -57,33 +54,5 @@ def input_chain(
     def start(_parts: Any, _variances: Any) -> Any:
         return jnp.full(size, _START)
 
-    def moments(_piece: Any, _t: Any) -> Any:
-        raise NotImplementedError  # asked only about pieces with noise of their own
-
-    geometry = Geometry(target, information, start, moments, _FLATTEST)
-    cuts = np.cumsum([survey.size for survey in surveys])[:-1]
-
-    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        parts = jnp.split(released, cuts)
-        peak, _ = find_peak(surveys, geometry, parts)
-        root = jnp.linalg.cholesky(information(peak, parts, None))
-
-        def unwhitened(position: Any) -> Any:
-            return peak + solve_triangular(root, position, lower=True, trans=1)
-
-        def log_density(position: Any) -> Any:
-            value = target(unwhitened(position), parts, None)
-            return jnp.where(jnp.isfinite(value), value, -jnp.inf)
-
-        for_start, for_chain = jax.random.split(key)
-        first = 0.5 * jax.random.normal(for_start, (size,))
-        positions, info = nuts(
-            *(for_chain, log_density, first),
-            warmup=settings.warmup,
-            draws=settings.draws,
-            target=_ACCEPTED,
-            depth=_DEPTH,
-        )
-        return jax.vmap(lambda position: parameters(unwhitened(position)))(positions), info
-
-    return chain
+    geometry = Geometry(target, information, start, _FLATTEST)
+    return peak_chain(surveys, geometry, parameters, settings, accepted=_ACCEPTED, depth=_DEPTH)

@@ -41,13 +41,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jax.scipy.special import log_ndtr, ndtri
-from scipy.special import polygamma
 
 from tacit.errors import expected
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.design_moments import Design, RowLaw, row_mean, row_moments
 from tacit.samplers.link_moments import Link
 from tacit.samplers.nuts import nuts
+from tacit.samplers.row_laws import LawCoordinates, LawPrior, log_cosh
 
 _ROUNDS, _STEPS = 3, 12  # of Gauss-Newton; the precision of z is renewed with each round
 
@@ -93,14 +93,8 @@ class Coordinates:
     def __init__(self, design: Design, sites: int, prior: Numbers) -> None:
         self.cells, self.p, self.d = design.sizes
         self.sites, self.prior = sites, prior
-        self.lengths = (self.cells - 1, self.cells * self.d, self.d, self.d * (self.d - 1) // 2)
-        self.size = self.p + sites * sum(self.lengths)
-        self.spread = np.sqrt(np.mean(polygamma(1, np.asarray(prior.alpha, float))))  # of a log-ratio
-        basis = np.linalg.qr(np.concatenate([np.ones((self.cells, 1)), np.eye(self.cells)[:, 1:]], axis=1))[0]
-        self.contrasts = basis[:, 1:]
-        self.below = np.tril_indices(self.d, -1)
-        self.exponents = float(prior.shape) + (self.d - 2 - self.below[1]) / 2  # b of each partial correlation
-        self.widths = np.sqrt(polygamma(1, self.exponents) / 2)
+        self.law = LawCoordinates(LawPrior(prior.mean, prior.mean_sd, prior.scale, prior.shape, prior.alpha))
+        self.size = self.p + sites * self.law.size
 
     def theta(self, t: Any) -> Any:
         """The coefficients."""
@@ -109,25 +103,7 @@ class Coordinates:
 
     def laws(self, t: Any) -> RowLaw:
         """How rows arise at each site: every array has a leading axis of sites."""
-        return jax.vmap(self._law)(t[self.p :].reshape(self.sites, -1))
-
-    def _split(self, t: Any) -> list[Any]:
-        return jnp.split(t, np.cumsum(self.lengths)[:-1])
-
-    def _log_chances(self, t: Any) -> Any:
-        return jax.nn.log_softmax(self.spread * (self.contrasts @ t))
-
-    def _law(self, t: Any) -> RowLaw:
-        ratios, means, scales, partials = self._split(t)
-        chosen = jnp.zeros((self.d, self.d)).at[self.below].set(jnp.tanh(self.widths * partials))
-        rest = jnp.cumprod(jnp.sqrt(1 - chosen**2), axis=1)
-        before = jnp.concatenate([jnp.ones((self.d, 1)), rest], axis=1)[:, : self.d]
-        factor = (chosen + jnp.eye(self.d)) * before  # Cholesky factor of the correlations
-        return RowLaw(
-            chances=jnp.exp(self._log_chances(ratios)),
-            means=self.prior.mean + self.prior.mean_sd * means.reshape(self.cells, self.d),
-            root=(self.prior.scale * jax.nn.softplus(scales))[:, None] * factor,
-        )
+        return jax.vmap(self.law.law)(t[self.p :].reshape(self.sites, -1))
 
     def log_prior(self, t: Any) -> Any:
         """The density of the prior with respect to t, up to a constant."""
@@ -136,20 +112,10 @@ class Coordinates:
         if prior.radius is not None:
             free = prior.theta_sd * theta
             ratio = _length(free) / prior.radius
-            value = -jnp.sum((self.theta(t) / prior.theta_sd) ** 2) / 2 - 2 * _log_cosh(ratio)
+            value = -jnp.sum((self.theta(t) / prior.theta_sd) ** 2) / 2 - 2 * log_cosh(ratio)
             value = value + (self.p - 1) * jnp.log(_shrinkage(free, prior.radius))
 
-        def site(t: Any) -> Any:
-            ratios, means, scales, partials = self._split(t)
-            return (
-                jnp.sum(prior.alpha * self._log_chances(ratios))
-                - jnp.sum(means**2) / 2
-                - jnp.sum(jax.nn.softplus(scales) ** 2) / 2
-                + jnp.sum(jax.nn.log_sigmoid(scales))
-                - jnp.sum(2 * self.exponents * _log_cosh(self.widths * partials))
-            )
-
-        return value + jnp.sum(jax.vmap(site)(t[self.p :].reshape(self.sites, -1)))
+        return value + jnp.sum(jax.vmap(self.law.log_prior)(t[self.p :].reshape(self.sites, -1)))
 
     def draws(self, t: Any) -> Arrays:
         """The parameters by name; those of sites with an axis of sites, those that do not exist left out."""
@@ -295,7 +261,3 @@ def _shrinkage(free: Any, radius: Any) -> Any:
     """tanh(r) / r for r = |free| / radius: what maps all of space into the ball."""
     ratio = _length(free) / radius
     return jnp.tanh(ratio) / ratio
-
-
-def _log_cosh(value: Any) -> Any:
-    return jnp.logaddexp(value, -value) - np.log(2)

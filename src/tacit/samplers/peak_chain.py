@@ -36,14 +36,20 @@ _ROUNDS, _STEPS = 3, 15  # of the search for the peak; the variances of Laplace 
 class Geometry:
     """``target``, ``information`` and ``start`` take the numbers of each piece and the variances of its noise.
 
-    ``moments`` takes a piece and t; no direction has less information than ``flattest``.
+    No direction has less information than ``flattest``. ``moments`` takes a piece and t; it is needed for pieces with
+    noise of their own.
     """
 
     target: Callable[[Any, Any, Any], Any]
     information: Callable[[Any, Any, Any], Any]
     start: Callable[[Any, Any], Any]
-    moments: Callable[[Any, Any], Any]
     flattest: float
+    moments: Callable[[Any, Any], Any] | None = None
+
+    def fitted(self, piece: Any, t: Any) -> Any:
+        """The moments of a piece with noise of its own."""
+        assert self.moments is not None
+        return self.moments(piece, t)
 
 
 class _Noise:
@@ -71,9 +77,15 @@ class _Noise:
 
 
 def peak_chain(
-    evidence: Sequence[Any], geometry: Geometry, parameters: Callable[[Any], Arrays], settings: Settings
+    evidence: Sequence[Any],
+    geometry: Geometry,
+    parameters: Callable[[Any], Arrays],
+    settings: Settings,
+    *,
+    accepted: float | None = None,
+    depth: int = 10,
 ) -> Chain:
-    """The chain of a target; ``parameters`` gives the draws by name from t.
+    """The chain of a target; ``parameters`` gives the draws by name from t, ``accepted`` is the rate aimed at.
 
     A piece has a ``size``, how many of the released numbers are its own. One with noise of its own has ``scales`` and
     says whether it is ``laplace``, altogether or number by number.
@@ -88,8 +100,8 @@ def peak_chain(
         peak, variances = find_peak(evidence, geometry, parts)
         size = peak.shape[0]
         information = geometry.information(peak, parts, variances)
-        slopes = [jax.jacfwd(lambda t, i=i: geometry.moments(evidence[i], t)[0])(peak) for i in noise.pieces]
-        fits = [geometry.moments(evidence[i], peak) for i in noise.pieces]
+        slopes = [jax.jacfwd(lambda t, i=i: geometry.fitted(evidence[i], t)[0])(peak) for i in noise.pieces]
+        fits = [geometry.fitted(evidence[i], peak) for i in noise.pieces]
 
         def precisions(variances: Sequence[Any]) -> list[Any]:
             pairs = zip(noise.pieces, fits, strict=True)
@@ -120,9 +132,13 @@ def peak_chain(
 
         for_start, for_chain = jax.random.split(key)
         first = jnp.concatenate([0.5 * jax.random.normal(for_start, (size,)), noise.mixing(variances)])
-        target = 0.9 if noise.pieces else 0.8  # omega is not quite normal, even in the best coordinates
+        usually = 0.9 if noise.pieces else 0.8  # omega is not quite normal, even in the best coordinates
         positions, info = nuts(
-            for_chain, log_density, first, warmup=settings.warmup, draws=settings.draws, target=target
+            *(for_chain, log_density, first),
+            warmup=settings.warmup,
+            draws=settings.draws,
+            target=accepted or usually,
+            depth=depth,
         )
         return jax.vmap(lambda position: parameters(unwhitened(position)[0]))(positions), info
 
@@ -142,9 +158,12 @@ def find_peak(evidence: Sequence[Any], geometry: Geometry, parts: Any) -> tuple[
     def round_(_: int, state: tuple[Any, list[Any]]) -> tuple[Any, list[Any]]:
         peak, variances = state[0], list(state[1])
         for i in noise.pieces:
-            residual = parts[i] - geometry.moments(evidence[i], peak)[0]
+            residual = parts[i] - geometry.fitted(evidence[i], peak)[0]
             variances[i] = noise.scales[i] * jnp.where(noise.laplace[i], jnp.abs(residual), 0.0) + noise.scales[i] ** 2
-        return _climb(geometry, peak, parts, variances), variances
+        found = climb(
+            lambda t: geometry.target(t, parts, variances), lambda t: geometry.information(t, parts, variances), peak
+        )
+        return found, variances
 
     start = geometry.start(parts, variances)
     return jax.lax.fori_loop(0, _ROUNDS if noise.pieces else 1, round_, (start, variances))
@@ -156,18 +175,17 @@ def at_least(matrix: Any, flattest: float) -> Any:
     return (vectors * jnp.maximum(jnp.abs(values), flattest)) @ vectors.T
 
 
-def _climb(geometry: Geometry, start: Any, parts: Any, variances: Any) -> Any:
+def climb(target: Callable[[Any], Any], information: Callable[[Any], Any], start: Any, steps: int = _STEPS) -> Any:
     """Damped Newton steps (Levenberg and Marquardt): a step that does not rise is not taken and the damping grows."""
-    target, information = geometry.target, geometry.information
 
     def step(_: int, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         t, best, damping = state
-        slope, bend = jax.grad(target)(t, parts, variances), information(t, parts, variances)
+        bend = information(t)
         damped = bend + jnp.diag(damping * jnp.diagonal(bend))
-        moved = t + cho_solve((jnp.linalg.cholesky(damped), True), slope)
-        value = target(moved, parts, variances)
+        moved = t + cho_solve((jnp.linalg.cholesky(damped), True), jax.grad(target)(t))
+        value = target(moved)
         better = value > best
-        return jnp.where(better, moved, t), jnp.where(better, value, best), jnp.where(better, damping / 5, damping * 5)
+        damping = jnp.clip(jnp.where(better, damping / 5, damping * 5), 1e-9, 1e9)
+        return jnp.where(better, moved, t), jnp.where(better, value, best), damping
 
-    first = (start, target(start, parts, variances), jnp.asarray(1e-2, start.dtype))
-    return jax.lax.fori_loop(0, _STEPS, step, first)[0]
+    return jax.lax.fori_loop(0, steps, step, (start, target(start), jnp.asarray(1e-2, start.dtype)))[0]
