@@ -39,13 +39,12 @@ class LinearRegression(Regression, LocalModel):
     family: ClassVar[str] = "linear"
     moments: int = 2
     """4 releases the covariates' third and fourth moments as well, jointly, for the method ``gibbs-noisy``."""
-    radius: float | None = None
-    """Covariates, in mapped units, are moved into the Euclidean ball of this radius; left out, they fill the box."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.moments not in (2, 4) or isinstance(self.moments, bool):
             raise expected("moments", self.moments, "to be 2 or 4")
-        if as_radius(self.radius) is not None and self.moments == 4:
+        if self.radius is not None and self.moments == 4:
             raise expected("radius", self.radius, "to be left out where moments = 4")
 
     @classmethod

@@ -16,7 +16,7 @@ from tacit.models.gram_layout import site_noises
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
-from tacit.models.regression import Regression, as_radius
+from tacit.models.regression import Regression
 from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, statistic_summary, with_reports
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class MomentRegression(Regression, LocalModel):
     """A regression that is inferred from noisy sums of products of design entries and response."""
-
-    radius: float | None = None
-    """Covariates, in mapped units, are moved into the Euclidean ball of this radius; left out, they fill the box."""
-
-    def __post_init__(self) -> None:
-        as_radius(self.radius)
 
     @abstractmethod
     def response_link(self, schema: Schema) -> Link:

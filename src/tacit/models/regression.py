@@ -28,6 +28,9 @@ class Regression(Model):
     radius: float | None = None
     """Covariates, in mapped units, are moved into the Euclidean ball of this radius; left out, they fill the box."""
 
+    def __post_init__(self) -> None:
+        as_radius(self.radius)
+
     def design(self, schema: Schema) -> Design:
         """The columns that the formula makes of the schema."""
         return design_for(self.formula, schema)

@@ -76,12 +76,10 @@ def statistic_summary(client: Client, reports: Any) -> Any:
     return np.asarray(reports, np.float64).sum(axis=0) / client.protocol.unit
 
 
-def summed(survey: Survey, statistic: Statistic) -> Site:
+def summed(survey: Survey) -> Site:
     """A survey as the site that the sum of its reports is a release about."""
     protocol = survey.client.protocol
     assert isinstance(protocol, NoisyStatistic)
-    if (protocol.unit, protocol.sensitivity) != (statistic.unit, statistic.sensitivity()):
-        raise expected("protocol", protocol.kind, "of the reports to be for the plan's statistic and its sensitivity")
     if protocol.noise.limit != "normal" and survey.n < LEAST_LAPLACE:
         raise expected("n", survey.n, f"to be at least {LEAST_LAPLACE} reports, for Laplace noise to add up to normal")
     spreads = (math.sqrt(survey.n) * sd for sd in protocol.noise.sd)
@@ -104,7 +102,7 @@ def with_reports(build: Build, inputs: Build | None = None) -> Build:
             raise expected(
                 "protocol", "inputs", "of the reports to be 'statistics' for this method, or to be pooled with others"
             )
-        surveys = tuple(summed(survey, problem.statistic) for survey in problem.surveys)
+        surveys = tuple(summed(survey) for survey in problem.surveys)
         as_sites = replace(problem, sites=(*problem.sites, *surveys), surveys=())
         return _own_parameters(build(as_sites, settings), problem)
 
