@@ -19,16 +19,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import subprocess
 import sys
 import tempfile
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-TARGET = 1000
+sys.path.insert(0, str(Path(__file__).parent))
+from fresh import effective, memory, missing, tacit_times, timed
+
 COVARIATES = (3, 5, 10)
 ROWS = 20_000
 LIMIT = 1200  # seconds a process may take
@@ -87,68 +86,23 @@ def write_problem(folder: Path, d: int, n: int) -> None:
 
 
 def _measure(method: str, folder: Path, cache: str) -> dict[str, Any]:
-    empty: dict[str, Any] = {**dict.fromkeys(COLUMNS), "note": ""}
-    missing = [name for name in ("pymc", "nutpie") if find_spec(name) is None]
-    if method.startswith("PyMC") and missing:
-        return {**empty, "note": f"skipped: {' and '.join(missing)} not installed"}
-    places = {"XDG_CACHE_HOME": cache, "PYTENSOR_FLAGS": f"base_compiledir={cache}", "NUMBA_CACHE_DIR": cache}
-    command = [sys.executable, __file__, "--time", method, str(folder), str(time.time())]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, **places}, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {**empty, "note": f"stopped after {LIMIT} s"}
-    if done.returncode:
-        return {**empty, "note": f"failed: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}"}
-    found = json.loads(done.stdout.splitlines()[-1])
-    scaled = found["until"] + found["sampling"] * (TARGET / found["effective"] - 1)
-    return {
-        "seconds": round(scaled, 1),
-        "effective": round(found["effective"]),
-        "draws": CHAINS * DRAWS,
-        "measured": round(found["until"], 1),
-        "memory": round(found["memory"]),
-        "note": f"{'extrapolated' if found['effective'] < TARGET else 'scaled'} from {found['effective']:.0f}",
-    }
+    empty: dict[str, Any] = dict.fromkeys(COLUMNS)
+    why = missing("pymc", "nutpie") if method.startswith("PyMC") else None
+    found = {"note": why} if why else timed(__file__, method, str(folder), limit=LIMIT, cache=cache)
+    return {**empty, **{name: found[name] for name in (*COLUMNS, "note") if name in found}}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What runs in the fresh process
 
 
-def _time_tacit(folder: Path, method: str) -> dict[str, Any]:
-    import tacit
-
-    sizes: dict[str, Any] = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
-    posterior = tacit.infer(folder / "release.json", method=method, seed=1, **sizes)
-    until = time.time() - float(sys.argv[-1])
-    memory = _memory()
-    again = time.time()
-    tacit.infer(folder / "release.json", method=method, seed=2, **sizes)  # compiled by now: the sampling alone
-    sampling = (time.time() - again) * DRAWS / (WARMUP + DRAWS)
-    effective = min(row.ess_bulk for row in posterior.summary() if row.name.startswith("theta"))
-    return {"until": until, "sampling": sampling, "effective": effective, "memory": memory}
-
-
 def _time_pymc(folder: Path) -> dict[str, Any]:
     import numpy as np
 
     draws, seconds = pymc_marginal(dict(np.load(folder / "problem.npz")))
-    until = time.time() - float(sys.argv[-1])
-    memory = _memory()
-    from arviz_stats.base import array_stats
-
-    effective = min(array_stats.ess(draws[:, :, i], method="bulk") for i in range(draws.shape[2]))
-    return {"until": until, "sampling": seconds, "effective": float(effective), "memory": memory}
-
-
-def _memory() -> float:
-    """The largest resident set so far, in MiB."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+    until, peak = time.time() - float(sys.argv[-1]), memory()
+    found = {"until": until, "sampling": seconds, "effective": effective(draws), "memory": peak}
+    return {**found, "draws": CHAINS * DRAWS}
 
 
 def logistic_moments(xp: Any, problem: dict[str, Any], theta: Any, mu: Any, sigma: Any) -> tuple[Any, Any]:
@@ -244,8 +198,13 @@ def markdown(table: list[dict[str, Any]]) -> str:
 def main() -> None:
     if "--time" in sys.argv:
         method, folder = sys.argv[-3], Path(sys.argv[-2])
-        name = method.removeprefix("tacit ")
-        print(json.dumps(_time_tacit(folder, name) if method.startswith("tacit ") else _time_pymc(folder)))
+        if method.startswith("tacit "):
+            sizes = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
+            path, started = folder / "release.json", float(sys.argv[-1])
+            found = tacit_times(path, method.removeprefix("tacit "), sizes, started, "theta")
+        else:
+            found = _time_pymc(folder)
+        print(json.dumps(found))
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--covariates", type=int, nargs="+", default=list(COVARIATES))

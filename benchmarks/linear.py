@@ -18,17 +18,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-TARGET = 1000
+sys.path.insert(0, str(Path(__file__).parent))
+from fresh import effective, missing, tacit_times, timed
+
+COLUMNS = ("seconds", "effective", "draws", "measured")
 COVARIATES = (1, 5, 10)
 WIDE = (20,)
 ROWS = (1_000, 100_000)
@@ -83,48 +83,13 @@ def _write_problem(folder: Path, d: int, n: int) -> None:
 
 
 def _measure(method: str, folder: Path) -> dict[str, Any]:
-    empty: dict[str, Any] = {"seconds": None, "effective": None, "draws": None, "measured": None, "note": ""}
-    missing = [name for name in ("pymc", "nutpie") if find_spec(name) is None]
-    if method.startswith("PyMC") and missing:
-        return {**empty, "note": f"skipped: {' and '.join(missing)} not installed"}
-    with tempfile.TemporaryDirectory() as cache:
-        places = {"XDG_CACHE_HOME": cache, "PYTENSOR_FLAGS": f"base_compiledir={cache}", "NUMBA_CACHE_DIR": cache}
-        command = [sys.executable, __file__, "--time", method, str(folder), str(time.time())]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, **places}, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return {**empty, "note": f"stopped after {LIMIT} s"}
-    if done.returncode:
-        return {**empty, "note": f"failed: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}"}
-    found = json.loads(done.stdout.splitlines()[-1])
-    scaled = found["until"] + found["sampling"] * (TARGET / found["effective"] - 1)
-    return {
-        "seconds": round(scaled, 1),
-        "effective": round(found["effective"]),
-        "draws": found["draws"],
-        "measured": round(found["until"], 1),
-        "note": f"{'extrapolated' if found['effective'] < TARGET else 'scaled'} from {found['effective']:.0f}",
-    }
+    empty: dict[str, Any] = dict.fromkeys(COLUMNS)
+    why = missing("pymc", "nutpie") if method.startswith("PyMC") else None
+    found = {"note": why} if why else timed(__file__, method, str(folder), limit=LIMIT)
+    return {**empty, **{name: found[name] for name in (*COLUMNS, "note") if name in found}}
 
 
 # What runs in the fresh process. Each returns draws (chains, draws, numbers) and the seconds that the kept draws took.
-
-
-def _time_tacit(method: str, folder: Path) -> dict[str, Any]:
-    import tacit
-
-    started = float(sys.argv[-1])
-    sizes: dict[str, Any] = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
-    posterior = tacit.infer(folder / "release.json", method=method, seed=1, **sizes)
-    until = time.time() - started
-    again = time.time()
-    tacit.infer(folder / "release.json", method=method, seed=2, **sizes)  # compiled by now: the sampling alone
-    again = time.time() - again
-    effective = min(row.ess_bulk for row in posterior.summary() if row.name.startswith(("theta", "sigma")))
-    share = DRAWS / (WARMUP + DRAWS)
-    return {"until": until, "sampling": share * again, "effective": effective, "draws": CHAINS * DRAWS}
 
 
 def _time_numpy(folder: Path) -> dict[str, Any]:
@@ -133,7 +98,7 @@ def _time_numpy(folder: Path) -> dict[str, Any]:
     started = float(sys.argv[-1])
     draws, seconds = numpy_gibbs(dict(np.load(folder / "problem.npz")), NUMPY_SECONDS, np.random.default_rng(1))
     until = time.time() - started
-    return {"until": until, "sampling": seconds, "effective": _effective(draws[None]), "draws": len(draws)}
+    return {"until": until, "sampling": seconds, "effective": effective(draws[None]), "draws": len(draws)}
 
 
 def _time_pymc(folder: Path) -> dict[str, Any]:
@@ -142,13 +107,7 @@ def _time_pymc(folder: Path) -> dict[str, Any]:
     started = float(sys.argv[-1])
     draws, seconds = pymc_marginal(dict(np.load(folder / "problem.npz")))
     until = time.time() - started
-    return {"until": until, "sampling": seconds, "effective": _effective(draws), "draws": CHAINS * DRAWS}
-
-
-def _effective(draws: Any) -> float:
-    from arviz_stats.base import array_stats
-
-    return float(min(array_stats.ess(draws[:, :, i], method="bulk") for i in range(draws.shape[2])))
+    return {"until": until, "sampling": seconds, "effective": effective(draws), "draws": CHAINS * DRAWS}
 
 
 def numpy_gibbs(problem: dict[str, Any], limit: float, rng: Any) -> tuple[Any, float]:
@@ -281,7 +240,9 @@ def main() -> None:
     if "--time" in sys.argv:
         method, folder = sys.argv[-3], Path(sys.argv[-2])
         if method.startswith("tacit "):
-            found = _time_tacit(method.removeprefix("tacit "), folder)
+            sizes = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
+            path, started = folder / "release.json", float(sys.argv[-1])
+            found = tacit_times(path, method.removeprefix("tacit "), sizes, started, ("theta", "sigma"))
         else:
             found = _time_numpy(folder) if method.startswith("numpy") else _time_pymc(folder)
         print(json.dumps(found))
@@ -294,7 +255,7 @@ def main() -> None:
     table = rows((*said.covariates, *(WIDE if said.wide else ())), tuple(said.rows))
     print(f"{'d':>3} {'n':>8} {'method':<20} {'s to 1,000':>10} {'effective':>10} {'draws':>8} {'run, s':>8}  note")
     for row in table:
-        shown = ["-" if row[name] is None else row[name] for name in ("seconds", "effective", "draws", "measured")]
+        shown = ["-" if row[name] is None else row[name] for name in COLUMNS]
         print(
             f"{row['covariates']:>3} {row['rows']:>8} {row['method']:<20} "
             f"{shown[0]:>10} {shown[1]:>10} {shown[2]:>8} {shown[3]:>8}  {row['note']}"

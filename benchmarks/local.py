@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-TARGET = 1000
+sys.path.insert(0, str(Path(__file__).parent))
+from fresh import tacit_times, timed
+
+COLUMNS = ("seconds", "effective", "measured", "memory")
 REPORTS, EPSILON = 1_000_000, 1.0
 LIMIT = 900  # seconds a process may take
 WARMUP, DRAWS, CHAINS = 300, 500, 4
@@ -89,55 +89,17 @@ def _write_reports(path: Path, case: str, reports: int, epsilon: float) -> None:
 
 
 def _measure(path: Path) -> dict[str, Any]:
-    empty: dict[str, Any] = {"seconds": None, "effective": None, "measured": None, "warm": None, "note": ""}
-    with tempfile.TemporaryDirectory() as cache:
-        command = [sys.executable, __file__, "--time", str(path), str(time.time())]
-        try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT,
-                env={**os.environ, "XDG_CACHE_HOME": cache},
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return {**empty, "note": f"stopped after {LIMIT} s"}
-    if done.returncode:
-        return {**empty, "note": f"failed: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}"}
-    found = json.loads(done.stdout.splitlines()[-1])
-    scaled = found["until"] + max(found["sampling"], 0.0) * (TARGET / found["effective"] - 1)
-    return {
-        "seconds": round(scaled, 1),
-        "effective": round(found["effective"]),
-        "measured": round(found["until"], 1),
-        "warm": round(found["sampling"], 1),
-        "note": f"R-hat {found['rhat']:.3f}",
-    }
-
-
-def _time(path: Path, started: float) -> dict[str, float]:
-    """What runs in the fresh process; ``sampling`` is the draws' share of a second run, for which all is compiled."""
-    import tacit
-
-    sizes: dict[str, Any] = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
-    posterior = tacit.infer(path, seed=1, **sizes)
-    until = time.time() - started
-    again = time.time()
-    tacit.infer(path, seed=2, **sizes)
-    again = time.time() - again
-    summary = posterior.summary()
-    return {
-        "until": until,
-        "sampling": again * DRAWS / (WARMUP + DRAWS),
-        "effective": min(row.ess_bulk for row in summary),
-        "rhat": max(row.r_hat for row in summary),
-    }
+    found = timed(__file__, str(path), limit=LIMIT)
+    if "seconds" not in found:
+        return {**dict.fromkeys(COLUMNS), **found}
+    note = f"R-hat {found['rhat']:.3f}"
+    return {**{name: found[name] for name in COLUMNS}, "warm": round(found["sampling"], 1), "note": note}
 
 
 def main() -> None:
     if "--time" in sys.argv:
-        print(json.dumps(_time(Path(sys.argv[-2]), float(sys.argv[-1]))))
+        sizes = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
+        print(json.dumps(tacit_times(Path(sys.argv[-2]), None, sizes, float(sys.argv[-1]), "")))
         return
     parser = argparse.ArgumentParser()
     parser.add_argument("--reports", type=int, default=REPORTS)
