@@ -4,10 +4,11 @@
     python benchmarks/calibration_glm.py --cells 0,4-7 --out results.jsonl [--trials 500] [--processes 2]
     python benchmarks/calibration_glm.py --table results.jsonl [--page docs/glm.md] [--figure FILE.svg]
 
-Two studies. The grid is simulation-based calibration: parameters from the prior, rows from the model, a release, a
+Three studies. The grid is simulation-based calibration: parameters from the prior, rows from the model, a release, a
 posterior, the rank of the truth. The study of large effects holds theta still at lengths where the Taylor polynomials
 of Kulkarni et al. 2021 fail, and counts how often 95% intervals hold it, for exact moments (``marginal``) and for
-theirs (``taylor``). Every cell writes one line of JSON, as in calibration_linear.py.
+theirs (``taylor``). The study of limits is the grid's with covariates that are not normal within a cell. Every cell
+writes one line of JSON, as in calibration_linear.py.
 
 Covariates lie in the ball of radius 1. The priors send fewer than one row in 1,000 outside, and the covariates of the
 second study about one in 450; every cell measures its share and writes it down.
@@ -34,6 +35,7 @@ import tacit
 sys.path.insert(0, str(Path(__file__).parent))
 from calibration_linear import _numbers, _rmse, measured, merged, run_cells
 
+from tacit.disturb import SHAPES
 from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for
 
 TRIALS, REPLICATES, DRAWS, WARMUP, SEED, DELTA = 500, 200, 99, 500, 2105, 1e-5
@@ -52,7 +54,11 @@ LABELS = {"marginal": "marginal (exact moments)", "taylor": "taylor (the paper's
 
 @dataclass(frozen=True)
 class Cell:
-    """What is simulated and how it is inferred. ``norm`` is the length of theta where it is held still, else 0."""
+    """What is simulated and how it is inferred.
+
+    ``norm`` is the length of theta where it is held still, else 0. ``shape`` is the law of covariates within a cell;
+    with ``levels`` there is a factor of so many beside them.
+    """
 
     table: str
     family: str
@@ -61,12 +67,18 @@ class Cell:
     epsilon: float
     method: str
     norm: float = 0.0
+    shape: str = "normal"
+    levels: int = 0
 
     def setting(self) -> tuple[tacit.Plan, dict[str, Any]]:
         """The plan, and the changes to the default prior."""
         names = [f"x{i + 1}" for i in range(self.d)]
         logistic = self.family == "logistic"
-        schema = tacit.Schema(y=["no", "yes"] if logistic else (0, MOST), **dict.fromkeys(names, (-1, 1)))
+        columns: dict[str, Any] = {"y": ["no", "yes"] if logistic else (0, MOST), **dict.fromkeys(names, (-1, 1))}
+        if self.levels:
+            names.append("g")
+            columns["g"] = [f"level {i + 1}" for i in range(self.levels)]
+        schema = tacit.Schema(**columns)
         family = tacit.LogisticRegression if logistic else tacit.PoissonRegression
         model = family(f"y ~ {' + '.join(names)}", radius=1.0)
         plan = tacit.Plan(model, schema, tacit.ApproxDP(self.epsilon, DELTA))
@@ -81,6 +93,8 @@ class Cell:
 
     def __str__(self) -> str:
         held = f", |theta| = {self.norm:g}" if self.norm else ""
+        held += f", {self.levels} levels" if self.levels else ""
+        held += f", {self.shape}" if self.shape != "normal" else ""
         return f"{self.family}, {self.d} covariates, n = {self.n}, epsilon = {self.epsilon:g}, {self.method}{held}"
 
 
@@ -98,6 +112,12 @@ CELLS = [
         for norm in NORMS
         for method in ("marginal", "taylor")
     ),
+    *(
+        Cell("limits", "logistic", 2, n, 1.0, "marginal", shape=shape)
+        for n in (ROWS[1], 100_000)
+        for shape in ("normal", *SHAPES)
+    ),
+    *(Cell("limits", "logistic", 1, ROWS[1], 1.0, "marginal", shape=shape, levels=3) for shape in ("normal", "skewed")),
 ]
 
 
@@ -121,7 +141,8 @@ def study(cell: Cell, trials: int, part: int = 0) -> tacit.Calibration:
         prior=prior,
         draws=DRAWS,
         warmup=GRID_WARMUP,
-        non_private=cell.method == "marginal" and cell.d == min(COVARIATES),
+        non_private=cell.table == "grid" and cell.method == "marginal" and cell.d == min(COVARIATES),
+        disturb=None if cell.shape == "normal" else cell.shape,
     )
 
 
@@ -221,13 +242,13 @@ def held(cell: Cell, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def part_of(cell: Cell, trials: int, part: int) -> Any:
-    """One batch of a cell of either study."""
-    return (study if cell.table == "grid" else replicates)(cell, trials, part)
+    """One batch of a cell of any study."""
+    return (replicates if cell.table == "large" else study)(cell, trials, part)
 
 
 def measure(cell: Cell, trials: int, done: list[Any]) -> dict[str, Any]:
     """Everything that is written down about a cell, as plain numbers."""
-    join, summed = (merged, summary) if cell.table == "grid" else (_joined, held)
+    join, summed = (_joined, held) if cell.table == "large" else (merged, summary)
     return {**cell.__dict__, "trials": trials, **summed(cell, join(done)), "outside": outside(cell)}
 
 
@@ -253,8 +274,9 @@ def outside(cell: Cell, data_sets: int = 4_000, n: int = 50) -> float:
 
 def known(lines: list[dict[str, Any]], table: str) -> list[dict[str, Any]]:
     """The lines about the cells of a table, in their order; of two about one cell the later one counts."""
-    names = list(CELLS[0].__dict__)
-    found = {tuple(line[name] for name in names): line for line in lines}
+    plain = CELLS[0].__dict__
+    names = list(plain)
+    found = {tuple(line.get(name, plain[name]) for name in names): line for line in lines}
     cells = [tuple(cell.__dict__.values()) for cell in CELLS if cell.table == table]
     return [found[key] for key in cells if key in found]
 
@@ -302,6 +324,31 @@ def _table(title: str, rows: list[dict[str, Any]]) -> list[str]:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
+
+
+def limits_table(lines: list[dict[str, Any]]) -> str:
+    """The study of limits as Markdown."""
+    rows = known(lines, "limits")
+    headings = ("formula", "n", "law of x", "least p, theta", "theta: 95% covers", "least p, others", "RMSE", "trials")
+    made = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    for r in rows:
+        theta = [name for name in r["p_values"] if name.startswith("theta")]
+        others = [name for name in r["p_values"] if name not in theta]
+        covers = [100 * r["coverage"][name] for name in theta]
+        least = [min(1.0, len(r["p_values"]) * min(r["p_values"][name] for name in kind)) for kind in (theta, others)]
+        p_theta, p_others = (f"{p:.3f}" if p >= 0.001 else f"{p:.0e}" for p in least)
+        cells = [
+            f"{r['d']} number{'s' * (r['d'] > 1)}" + (f", {r['levels']} levels" if r["levels"] else ""),
+            f"{r['n']:,}",
+            r["shape"],
+            p_theta,
+            f"{min(covers):.1f} to {max(covers):.1f}",
+            p_others,
+            f"{r['rmse']['posterior mean']:.3f}",
+            str(r["trials"]),
+        ]
+        made.append("| " + " | ".join(cells) + " |")
+    return "\n".join(made) if rows else ""
 
 
 def large_table(lines: list[dict[str, Any]]) -> str:
@@ -407,22 +454,22 @@ def main() -> None:
     if said.list:
         print("\n".join(f"{i:>3}  {cell}" for i, cell in enumerate(CELLS)))
     if said.cells:
-        trials = [said.trials or (TRIALS if CELLS[i].table == "grid" else REPLICATES) for i in said.cells]
+        trials = [said.trials or (REPLICATES if CELLS[i].table == "large" else TRIALS) for i in said.cells]
         work = [(i, CELLS[i], n) for i, n in zip(said.cells, trials, strict=True)]
         run_cells(part_of, measure, work, said.parts, said.processes, said.out)
     if said.table:
         lines = [json.loads(line) for path in said.table for line in path.read_text("utf-8").splitlines() if line]
-        grid, large = grid_tables(lines), large_table(lines)
+        grid, large, limits = grid_tables(lines), large_table(lines), limits_table(lines)
         if said.figure is not None:
             import matplotlib
 
             with matplotlib.rc_context({"svg.hashsalt": "tacit", "font.size": 9}):
                 figure(lines).savefig(said.figure, metadata={"Date": None} if said.figure.suffix == ".svg" else None)
         if said.page is None:
-            print(f"{large}\n\n{grid}")
+            print(f"{large}\n\n{limits}\n\n{grid}")
         else:
             page = said.page.read_text("utf-8")
-            for mark, made in (("large effects", large), ("tables", grid)):
+            for mark, made in (("large effects", large), ("limits", limits), ("tables", grid)):
                 page = filled(page, mark, made) if made else page
             said.page.write_text(page, "utf-8")
 

@@ -295,6 +295,31 @@ def test_another_shape_keeps_means_covariances_coefficients_and_residuals(kind):
         assert _centred(values), name
 
 
+def test_another_shape_of_covariates_in_a_logistic_regression():
+    """Seed 4, 100,000 rows: numbers within a level take two values around its mean, and the response follows them.
+
+    Alarm at 6 standard errors of the sum of the response over its chance, times the number (2e-9); the responses from
+    before the disturbance, which belong to other numbers, are the planted fault.
+    """
+    schema = tacit.Schema(y=["no", "yes"], a=(-1, 1), f=["one", "two"])
+    model = tacit.LogisticRegression("y ~ a + f")
+    prior = prior_for(model, schema, {"theta_sd": 4.0, "scale": 0.5})
+    parameters, before, after = disturbed_rows(Disturbance("discrete"), 100_000, 4, model, schema, prior)
+    second, second_before = (np.array([level == "two" for level in rows["f"]]).astype(int) for rows in (after, before))
+    means, spread = np.reshape(parameters["mu_x"], 2), float(np.sqrt(parameters["Sigma_x"][0, 0]))
+    assert np.allclose(np.abs(after["a"] - means[second]), spread)
+    assert not np.allclose(np.abs(before["a"] - means[second_before]), spread)
+    chance = 1 / (1 + np.exp(-(np.stack([np.ones(100_000), after["a"], second], axis=1) @ parameters["theta"])))
+
+    def distance(rows):
+        yes = np.array([level == "yes" for level in rows["y"]])
+        side = np.sign(after["a"] - means[second])
+        return abs(float(side @ (yes - chance) / np.sqrt(np.sum(chance * (1 - chance)))))
+
+    assert distance(after) < 6
+    assert distance(before) > 6
+
+
 def _centred(values):
     parts = values.reshape(20, -1, values.shape[1]).mean(axis=1)
     return bool(np.all(np.abs(parts.mean(axis=0)) <= 6 * parts.std(axis=0, ddof=1) / math.sqrt(20) + 1e-12))

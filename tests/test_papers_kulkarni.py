@@ -178,7 +178,9 @@ def canned(script):
         names = [f"theta[{i}]" for i in range(cell.d + 1)]
         shares = dict.fromkeys(names, 0.5 if cell.method in ("naive", "taylor") else 0.95)
         own = {"trials": 9, "coverage": shares, "outside": 1e-4, "seconds": 1.0, "diverging": 0.0}
-        if cell.table == "grid":
+        if cell.table == "limits":
+            own |= {"p_values": {**dict.fromkeys(names, 0.5), "mu_x[0]": 1e-9}, "rmse": {"posterior mean": 0.2}}
+        elif cell.table == "grid":
             own |= {"bonferroni": 0.5 if cell.method == "marginal" else 1e-9, "worst": "theta[1]"}
             own |= {"contraction": dict.fromkeys(names, 0.4), "rmse": {"posterior mean": 0.3}}
             own |= {"width_ratio": dict.fromkeys(names, 2.0) if cell.method == "marginal" else None}
@@ -199,13 +201,15 @@ def test_tables_and_figure_from_results(tmp_path, monkeypatch, capsys):
     assert made.count("| 5,000 | 1 | marginal | 0.500 | theta[1] | 95.0 to 95.0 |") == 4
     assert made.count("| 5,000 | 1 | naive | **1e-09** |") == 4
     assert "| 6 | 0.70 | taylor | 50.0 to 50.0 | 1.00 | 0.100 | 9 |" in made
+    assert "| 1 number, 3 levels | 5,000 | skewed | 1.000 | 95.0 to 95.0 | 3e-09 | 0.200 | 9 |" in made
     run_script("benchmarks", "calibration_glm.py", arguments, monkeypatch)
     assert page.read_text("utf-8") == made  # what was there before is replaced
     assert ElementTree.parse(figure).getroot().tag.endswith("svg")
     run_script("benchmarks", "calibration_glm.py", ["--list"], monkeypatch)
     listed = capsys.readouterr().out.strip().splitlines()
-    assert len(listed) == len(script["CELLS"]) == 38
-    assert listed[-1].endswith("taylor, |theta| = 6")
+    assert len(listed) == len(script["CELLS"]) == 48
+    assert listed[37].endswith("taylor, |theta| = 6")
+    assert listed[-1].endswith("marginal, 3 levels, skewed")
 
 
 def test_the_mean_factor_of_the_figure(monkeypatch):

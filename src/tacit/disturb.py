@@ -14,13 +14,14 @@ from tacit.errors import did_you_mean, expected
 from tacit.models.linear import LinearRegression
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.model import Model, Prior
+from tacit.models.moment_regression import MomentRegression
 from tacit.models.regression import Design
 from tacit.samplers.chain import Arrays
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
 
-_SHAPES = ("skewed", "discrete", "heavy-tailed")
-_KINDS = (*_SHAPES, "clamped", "missing")
+SHAPES = ("skewed", "discrete", "heavy-tailed")
+_KINDS = (*SHAPES, "clamped", "missing")
 _CELLS = ("all", "response", "covariates")
 _PILOT = (2000, 25)  # data sets and rows by which `clamped` finds its scale
 
@@ -55,7 +56,7 @@ class Disturbance:
             raise expected("kind", self.kind, f"to be one of {', '.join(_KINDS)}{did_you_mean(self.kind, _KINDS)}")
         if self.cells not in _CELLS:
             raise expected("cells", self.cells, f"to be one of {', '.join(_CELLS)}")
-        if self.kind in _SHAPES:
+        if self.kind in SHAPES:
             if self.share is not None or self.cells != "all":
                 raise expected("kind", self.kind, "to have neither share nor cells: all rows and covariates change")
         elif isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share < 1:
@@ -75,11 +76,14 @@ class Disturbance:
             return rows
         if self.kind == "missing":
             return _emptied(rows, _named(self, model, schema), float(self.share or 0), schema, rng)
+        if isinstance(model, MomentRegression):
+            n = len(rows[model.design(schema).formula.response])
+            return model.draw_rows(parameters, schema, n, _Reshaping(rng, self.kind))
         return _reshaped(self.kind, rows, parameters, _plain_design(self.kind, model, schema))
 
 
 DISTURBANCES = {
-    **{kind: Disturbance(kind) for kind in _SHAPES},
+    **{kind: Disturbance(kind) for kind in SHAPES},
     **{f"clamped {share:.0%}": Disturbance("clamped", share) for share in (0.01, 0.05, 0.2)},
     **{f"missing {share:.0%}": Disturbance("missing", share) for share in (0.05, 0.2)},
 }
@@ -159,6 +163,20 @@ def _reshaped(kind: str, rows: Arrays, parameters: Arrays, design: Design) -> Ar
     for i, (_, column) in enumerate(places):
         changed[column.numbers[0]] = column.offset + column.scale * after[:, i]
     return changed
+
+
+class _Reshaping:
+    """A generator whose normal variates have another shape. Logistic and Poisson regression draw only covariates so."""
+
+    def __init__(self, rng: Any, kind: str) -> None:
+        self._rng, self._shape = rng, _SHAPE[kind]
+
+    def standard_normal(self, size: Any) -> Any:
+        """Variates with mean 0 and variance 1, not normal."""
+        return self._shape(self._rng.standard_normal(size))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rng, name)
 
 
 # Each turns standard normal variates into variates of another law with mean 0 and variance 1, by their quantiles.
