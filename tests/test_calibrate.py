@@ -303,8 +303,15 @@ def test_another_shape_of_covariates_in_a_logistic_regression():
     """
     schema = tacit.Schema(y=["no", "yes"], a=(-1, 1), f=["one", "two"])
     model = tacit.LogisticRegression("y ~ a + f")
-    prior = prior_for(model, schema, {"theta_sd": 4.0, "scale": 0.5})
-    parameters, before, after = disturbed_rows(Disturbance("discrete"), 100_000, 4, model, schema, prior)
+    parameters = {
+        "theta": np.array([0.2, 3.0, -0.5]),
+        "pi": np.array([0.6, 0.4]),
+        "mu_x": np.array([[0.1], [-0.2]]),
+        "Sigma_x": np.array([[0.09]]),
+    }
+    rng = np.random.default_rng(4)
+    before = model.draw_rows(parameters, schema, 100_000, rng)
+    after = Disturbance("discrete").applied(before, parameters, model, schema, rng)
     second, second_before = (np.array([level == "two" for level in rows["f"]]).astype(int) for rows in (after, before))
     means, spread = np.reshape(parameters["mu_x"], 2), float(np.sqrt(parameters["Sigma_x"][0, 0]))
     assert np.allclose(np.abs(after["a"] - means[second]), spread)
