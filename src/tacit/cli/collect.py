@@ -1,0 +1,78 @@
+"""The commands about a survey: collect reports from people's own devices, and make a file of reports of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.shared import Json, Overwrite, print_json, say
+
+_Plans = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PLAN...", help="Local plans, TOML files, one a question; file names name them.", show_default=False
+    ),
+]
+
+
+def collect(
+    plan: _Plans,
+    port: Annotated[int, typer.Option("--port", help="Where to listen; 0 picks a free one.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The journal; if it is there, goes on with it.")],
+    dataset: Annotated[str, typer.Option("--dataset", help="What the survey is called.")],
+    page: Annotated[
+        Path | None, typer.Option("--page", help="A folder with the survey's page, to serve it as well.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    as_json: Json = False,
+) -> None:
+    """Collect randomised reports from people's own devices until stopped. Keeps no address, and may be killed."""
+    from tacit.collector.form import Form
+    from tacit.collector.journal import Journal
+    from tacit.collector.page import load_page
+    from tacit.collector.server import listen
+    from tacit.errors import expected
+
+    if not 0 <= port <= 65535:
+        raise expected("port", port, "to lie between 0 and 65535")
+    form = Form.load(dataset, plan)
+    files = {} if page is None else load_page(page)
+    journal = Journal(output, form)
+    server = listen(host, port, form, journal, files)
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{server.server_address[1]}/"
+    if as_json:
+        print_json({"url": url, "journal": str(output), "stored": len(journal), "promise": form.promise.to_plain()})
+    else:
+        questions = ", ".join(f"{question.name} ({question.plan.budget.symbols})" for question in form.questions)
+        say(f"Questions: {questions}. Who answers all of them is promised {form.promise.symbols}.")
+        say(f"Stored so far: {len(journal):,} submissions in {output}")
+        say(f"Collecting at {url} until stopped.")
+    server.serve_forever()
+
+
+def reports(
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="The journal of a collector.", show_default=False)],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go, a Parquet file.")],
+    question: Annotated[
+        str | None, typer.Option("--question", help="Which question, where there are several.", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Make a file of reports, which infer takes, of what a collector has stored so far."""
+    from tacit.collector.journal import read_reports
+    from tacit.files import check_apart, check_writable
+
+    check_apart(output, "output", journal=journal)
+    check_writable(output, name="output", overwrite=overwrite)
+    found = read_reports(journal, question)
+    found.save(output, overwrite=overwrite)
+    if as_json:
+        print_json({**found.header(), "reports": str(output)})
+        return
+    say(f"Wrote {found.n:,} reports of {found.dataset!r}: {output}")
+    for warning in found.warnings():
+        say(f"Note: {warning}")

@@ -1,0 +1,170 @@
+"""The form of a survey: the questions that people are asked, each with its public plan, as every client reads it.
+
+A form is JSON. A client needs nothing else, in any language; `clients/js` is one. Everything in it is public.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import expected
+from tacit.names import check_name
+from tacit.plan import Plan
+from tacit.privacy.events import LaplaceEvent, PureEvent
+from tacit.privacy.guarantees import PureDP
+from tacit.privacy.rounding import float_above
+from tacit.protocols.client import Client, LatticeNumber, LevelCode
+from tacit.protocols.noisy_number import NoisyNumber
+from tacit.protocols.parameters import read_table, written_whole
+from tacit.protocols.protocol import Protocol
+from tacit.protocols.randomized_response import RandomizedResponse
+from tacit.protocols.registry import protocol_from_plain
+from tacit.protocols.unary_encoding import UnaryEncoding
+
+FORMAT = 1
+SPOKEN = (RandomizedResponse, UnaryEncoding, NoisyNumber)
+"""The protocols that clients in other languages speak."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_MOST_NUMBERS = 4096  # in the report of one question
+_LARGEST_REPORT = 2**62  # a file of reports holds 64-bit whole numbers
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: a local plan with a pure budget, and the protocol that a device follows for it."""
+
+    name: str
+    plan: Plan
+    protocol: Protocol
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise expected("question", self.name, "to be named by at most 64 letters, digits or _.- characters")
+        if not isinstance(self.plan.budget, PureDP):
+            raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to be an epsilon alone")
+        if not isinstance(self.client.protocol, SPOKEN) or not isinstance(
+            self.client.encoder, LevelCode | LatticeNumber
+        ):
+            known = ", ".join(protocol.kind for protocol in SPOKEN)
+            raise expected("protocol", self.protocol.kind, f"of question {self.name!r} to be one of {known}")
+        reports = self.protocol.reports
+        if reports.size > _MOST_NUMBERS:
+            raise expected("levels", reports.size, f"of question {self.name!r} to be at most {_MOST_NUMBERS}")
+        if any(max(map(abs, (*block.low, *block.high))) > _LARGEST_REPORT for block in reports.blocks):
+            raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to need less noise")
+
+    @cached_property
+    def client(self) -> Client:
+        """The device's side; refuses a protocol that does not meet the plan's budget."""
+        return self.plan.client(self.protocol)
+
+    @cached_property
+    def _box(self) -> tuple[tuple[int, int], ...]:
+        blocks = self.protocol.reports.blocks
+        assert all(block.radius_squared is None for block in blocks)
+        return tuple(pair for block in blocks for pair in zip(block.low, block.high, strict=True))
+
+    def possible(self, report: tuple[int, ...]) -> bool:
+        """Whether the protocol can make this report: the same box as `Protocol.check_reports`, without an array."""
+        return len(report) == len(self._box) and all(
+            low <= value <= high for value, (low, high) in zip(report, self._box, strict=True)
+        )
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What one report costs its sender, exactly."""
+        event = self.protocol.event()
+        assert isinstance(event, PureEvent | LaplaceEvent)
+        return Fraction(event.epsilon())
+
+    def to_plain(self) -> dict[str, Any]:
+        """As it stands in a form."""
+        encoder = self.client.encoder
+        plain: dict[str, Any] = {"kind": "level", "column": self.client.columns[0]}
+        if isinstance(encoder, LatticeNumber):
+            plain |= {"kind": "number", "low": encoder.low, "high": encoder.high}
+            plain |= {"first": written_whole(encoder.first), "last": written_whole(encoder.last)}
+        return {
+            "name": self.name,
+            "plan": self.plan.to_plain(),
+            "protocol": self.protocol.to_plain(),
+            "encoder": plain,
+        }
+
+    @classmethod
+    def from_plain(cls, table: object) -> Question:
+        """Read what `to_plain` wrote; how an answer is encoded follows from the plan."""
+        plain = read_table("question", table, ("name", "plan", "protocol", "encoder"))
+        found = cls(plain["name"], Plan.from_plain(plain["plan"]), protocol_from_plain(plain["protocol"]))
+        if found.to_plain()["encoder"] != plain["encoder"]:
+            raise expected("encoder", "...", f"of question {found.name!r} to be the plan's")
+        return found
+
+
+@dataclass(frozen=True)
+class Form:
+    """What one person is asked: one or more questions, of the survey named ``dataset``."""
+
+    dataset: str
+    questions: tuple[Question, ...]
+
+    def __post_init__(self) -> None:
+        check_name("dataset", self.dataset)
+        names = [question.name for question in self.questions]
+        if not names or len(set(names)) != len(names):
+            raise expected("questions", names, "to be one or more, each with a name of its own")
+
+    @classmethod
+    def of_plans(cls, dataset: str, plans: Mapping[str, Plan]) -> Form:
+        """The form whose questions are ``plans``, by their names, each with its own calibrated protocol."""
+        return cls(dataset, tuple(Question(name, plan, plan.client().protocol) for name, plan in plans.items()))
+
+    @classmethod
+    def load(cls, dataset: str, paths: Sequence[Path]) -> Form:
+        """The form of plan files; the name of a file, without its suffix, is the name of its question."""
+        names = [path.stem for path in paths]
+        if len(set(names)) != len(names):
+            raise expected("plans", names, "to be files of different names, which name the questions")
+        return cls.of_plans(dataset, {path.stem: Plan.load(path) for path in paths})
+
+    @property
+    def promise(self) -> PureDP:
+        """What is promised to a person who answers everything.
+
+        Proof: of local DP with the sum of the questions' epsilons, where neighbours are any two records of one person
+        (replace-one on a data set of one record). The reports of different questions are drawn independently given the
+        record, so the probability of all of them is a product, and its log ratio for two records is a sum of log
+        ratios, each at most its question's epsilon. The sum is exact and rounded up to a float. []
+        """
+        return PureDP(float_above(sum((question.epsilon for question in self.questions), Fraction(0))))
+
+    def __getitem__(self, name: str) -> Question:
+        for question in self.questions:
+            if question.name == name:
+                return question
+        raise expected("question", name, f"to be one of {', '.join(question.name for question in self.questions)}")
+
+    def to_plain(self) -> dict[str, Any]:
+        """As every client reads it."""
+        return {
+            "format": FORMAT,
+            "dataset": self.dataset,
+            "questions": [question.to_plain() for question in self.questions],
+        }
+
+    @classmethod
+    def from_plain(cls, table: object) -> Form:
+        """Read what `to_plain` wrote."""
+        plain = read_table("form", table, ("format", "dataset", "questions"))
+        if plain["format"] != FORMAT or isinstance(plain["format"], bool):
+            raise expected("format", plain["format"], f"of the form to be {FORMAT}")
+        if not isinstance(plain["questions"], list):
+            raise expected("questions", plain["questions"], "to be a list")
+        return cls(plain["dataset"], tuple(Question.from_plain(question) for question in plain["questions"]))
