@@ -1,0 +1,118 @@
+"""Where a study looks: parameters from the prior, and what rows and reports tell about each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.design.coordinates import Coordinates, coordinates_of
+from tacit.design.information import RowMoments, row_moments
+from tacit.design.numbers import numbers_of
+from tacit.design.posterior import centres_and_draws
+from tacit.design.reports import ReportMoments, report_moments
+from tacit.errors import expected
+from tacit.mechanisms.add_noise import NoisySums
+from tacit.mechanisms.local import Local
+from tacit.plan import Plan
+from tacit.protocols.noisy_statistic import NoisyStatistic
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The standard deviation of the noise on each entry of the sums over n rows: ``once`` + sqrt(n) ``each``."""
+
+    once: Any
+    each: Any
+
+    def sds(self, n: int) -> Any:
+        """For n rows."""
+        return self.once + n**0.5 * self.each
+
+
+def noise_of(plan: Plan) -> Noise | None:
+    """The noise on the family's sums: once for all rows, or once for each report of what a row adds to them.
+
+    None where people report something else than sums of theirs; refuses what is neither.
+    """
+    if isinstance(plan.mechanism, Local):
+        protocol = plan.client().protocol
+        if not isinstance(protocol, NoisyStatistic):
+            return None
+        sd = np.array(protocol.noise.sd) / protocol.unit
+        return Noise(np.zeros(len(sd)), sd)
+    crossing = plan.crossing()
+    if not isinstance(crossing, NoisySums):
+        raise expected("kind", plan.mechanism.kind, 'of [mechanism] to be "noise" or "local" for a design')
+    sd = np.array(crossing.noise.sd) / crossing.unit
+    return Noise(sd, np.zeros(len(sd)))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What crosses the boundary under one plan, seen from every point: noisy sums, or reports."""
+
+    plan: Plan
+    rows: tuple[RowMoments, ...]
+    noise: Noise | None
+    reports: tuple[ReportMoments, ...]
+
+    def information(self, n: int) -> list[Any]:
+        """At each point, of n rows or reports."""
+        if self.noise is None:
+            return [one.information(n) for one in self.reports]
+        sds = self.noise.sds(n)
+        return [one.information(n, sds) for one in self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The parameters that a study takes the median over, in standard coordinates: ``at`` (points, size)."""
+
+    plan: Plan
+    coordinates: Coordinates
+    at: Any
+    rows: tuple[RowMoments, ...]
+    prior: Mapping[str, Any]
+    """Draws of each number under the prior."""
+    seed: int
+
+    @classmethod
+    def of(cls, plan: Plan, draws: Mapping[str, Any], truths: Mapping[str, Any], seed: int) -> Points:
+        """With coordinates by ``draws`` of the prior, at the parameters ``truths``; both have a leading axis."""
+        coordinates = coordinates_of(dict(draws))
+        at = coordinates.standard(dict(truths))
+        statistic = plan.model.statistic(plan.schema)
+        rows = tuple(row_moments(plan, statistic, coordinates, one, seed + i) for i, one in enumerate(at))
+        return cls(plan, coordinates, at, rows, numbers_of(plan, dict(draws)), seed)
+
+    def evidence(self, plan: Plan, noise: Noise | None) -> Evidence:
+        """Under the same plan with perhaps another budget."""
+        reports = (
+            ()
+            if noise is not None
+            else tuple(report_moments(plan, self.coordinates, one, self.seed + i) for i, one in enumerate(self.at))
+        )
+        return Evidence(plan, self.rows, noise, reports)
+
+    def exact(self, n: int) -> list[Any]:
+        """The information of the exact sums over n rows, at each point."""
+        return [one.information(n, np.zeros(len(one.covariance))) for one in self.rows]
+
+    def widths(self, information: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """By number, (points,): the width of the 95% interval, and how often the mean has the sign of the truth."""
+        rng = np.random.default_rng([self.seed, 3])  # the same for every cell, so that cells differ by what they buy
+        widths: dict[str, list[float]] = {name: [] for name in self.prior}
+        signs: dict[str, list[float]] = {name: [] for name in self.prior}
+        for at, known in zip(self.at, information, strict=True):
+            centres, draws = centres_and_draws(at, known, rng)
+            guesses = numbers_of(self.plan, self.coordinates.parameters(centres))
+            sample = numbers_of(self.plan, self.coordinates.parameters(draws))
+            truth = numbers_of(self.plan, self.coordinates.parameters(at[None]))
+            for name in self.prior:
+                low, high = np.quantile(sample[name], [0.025, 0.975])
+                widths[name].append(float(high - low))
+                signs[name].append(float(np.mean(np.sign(guesses[name]) == np.sign(truth[name][0]))))
+        return {k: np.array(v) for k, v in widths.items()}, {k: np.array(v) for k, v in signs.items()}

@@ -1,0 +1,197 @@
+"""What would this budget buy? Widths of intervals for many n and budgets, before anything is spent and without data.
+
+Parameters are drawn from the prior. Around each the posterior is taken for normal, in standard coordinates v in which
+the prior has mean 0 and covariance 1: with the information I(v) of the release (`information`) its covariance is
+C = (1 + I)^-1, and its mean, over releases, is normal around C I v with covariance C I C. What is shown is the median
+over the parameters. This takes seconds, because I is known for every n and every noise from one simulation of rows.
+
+It is an approximation: of the sums by the central limit theorem, of the posterior by a normal law, of Laplace noise by
+its variance. `check` runs the real inference beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import expected
+from tacit.infer import check_settings, prior_for
+from tacit.models.model import Prior
+from tacit.models.prior_draws import clamped_share, prior_draws
+from tacit.plan import Plan, as_plan
+from tacit.privacy.guarantees import Guarantee
+
+if TYPE_CHECKING:
+    from tacit.design.points import Evidence, Points
+
+_PRIOR_DRAWS = 2_000
+_MOST_ROWS = 10**12
+_MOST_CELLS = 400
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What to expect of the 95% interval of one number, the median over parameters from the prior.
+
+    ``width`` is in the units in which the posterior shows the number. ``to_prior`` is the width over that of the
+    prior's interval, ``to_exact`` over that of the interval that the exact sums would give. ``sign`` is the chance that
+    the posterior mean has the sign of the truth, for numbers that may have either. ``privacy`` is the share of the
+    posterior variance that the noise is to blame for: 1 - 1 / to_exact^2.
+    """
+
+    name: str
+    width: float
+    to_prior: float
+    to_exact: float
+    sign: float | None
+    privacy: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One choice: the number of rows, the budget, and what it buys."""
+
+    n: int
+    budget: Guarantee
+    numbers: tuple[Expectation, ...]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study of a plan: its cells by n and then by budget, and the share of each column that would be clamped."""
+
+    plan: Plan
+    cells: tuple[Cell, ...]
+    clamped: Mapping[str, float]
+    seed: int
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each number of each cell, plain."""
+        return [
+            {
+                "n": cell.n,
+                **{name: getattr(cell.budget, name) for name in cell.budget.parameters()},
+                **{f.name: getattr(number, f.name) for f in fields(number)},
+            }
+            for cell in self.cells
+            for number in cell.numbers
+        ]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything, for machines."""
+        return {
+            "plan": self.plan.to_plain(),
+            "seed": self.seed,
+            "clamped": dict(self.clamped),
+            "advice": self.advice(),
+            "table": self.table(),
+        }
+
+    def advice(self) -> str:
+        """One sentence: the least budget that is enough, or that none of them is."""
+        from tacit.design.words import advice
+
+        return advice(self)
+
+    def figure(self) -> Any:
+        """Width against budget, one line for each n: a matplotlib figure with one panel for each number."""
+        from tacit.design.figure import figure
+
+        return figure(self)
+
+    def save_figure(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the figure to an SVG or PNG file."""
+        from tacit.design.figure import save_figure
+
+        return save_figure(self, path, overwrite=overwrite)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the advice, the table and the figure."""
+        from tacit.design.figure import as_html
+
+        return as_html(self)
+
+
+def design(
+    plan: Plan | str | Path,
+    *,
+    n: int | Sequence[int],
+    epsilon: float | Sequence[float] | None = None,
+    rho: float | Sequence[float] | None = None,
+    mu: float | Sequence[float] | None = None,
+    prior: Prior | Mapping[str, Any] | None = None,
+    parameters: int = 24,
+    seed: int = 0,
+) -> Design:
+    """What each number of rows and each budget would buy, from the plan alone.
+
+    ``epsilon`` (or ``rho``, or ``mu``, as the plan's budget has it) takes the place of the plan's; left out, the plan's
+    own budget is studied. ``parameters`` are drawn from the ``prior``, which is the family's default unless changed.
+    """
+    from tacit.design.points import Points, noise_of
+
+    plan = as_plan(plan)
+    sizes = _sizes(n, plan)
+    plans = [replace(plan, budget=budget) for budget in _budgets(plan.budget, epsilon=epsilon, rho=rho, mu=mu)]
+    if len(sizes) * len(plans) > _MOST_CELLS:
+        raise expected("n", f"{len(sizes)} sizes with {len(plans)} budgets", f"to make at most {_MOST_CELLS} cells")
+    noises = [noise_of(one) for one in plans]  # refuses what is not known, before time is spent on it
+    check_settings(warmup=0, draws=4, chains=1, seed=seed)
+    if isinstance(parameters, bool) or not isinstance(parameters, int) or not 4 <= parameters <= 1000:
+        raise expected("parameters", parameters, "to be a whole number from 4 to 1000")
+    whole = prior_for(plan.model, plan.schema, prior)
+    draws = prior_draws(plan.model, plan.schema, whole, draws=_PRIOR_DRAWS, seed=seed)
+    points = Points.of(plan, draws, {name: values[:parameters] for name, values in draws.items()}, seed)
+    evidence = [points.evidence(one, noise) for one, noise in zip(plans, noises, strict=True)]
+    cells = [Cell(size, one.plan.budget, _expectations(points, one, size)) for size in sizes for one in evidence]
+    few = {name: values[:50] for name, values in draws.items()}
+    clamped = clamped_share(plan.model, plan.schema, few, rows=200, seed=seed)
+    return Design(plan, tuple(cells), clamped, seed)
+
+
+def _expectations(points: Points, evidence: Evidence, n: int) -> tuple[Expectation, ...]:
+    """What to expect of every number."""
+    import numpy as np
+
+    private, signs = points.widths(evidence.information(n))
+    exact, _ = points.widths(points.exact(n))
+    found: list[Expectation] = []
+    for name, draws in points.prior.items():
+        before = float(np.diff(np.quantile(draws, [0.025, 0.975]))[0])
+        width = float(np.median(private[name]))
+        ratio = max(1.0, width / float(np.median(exact[name])))
+        either = bool((draws > 0).any() and (draws < 0).any())
+        sign = float(np.mean(signs[name])) if either else None
+        found.append(Expectation(name, width, width / before, ratio, sign, 1 - 1 / ratio**2))
+    return tuple(found)
+
+
+def _sizes(n: Any, plan: Plan) -> list[int]:
+    several = [n] if isinstance(n, int) else n
+    if not isinstance(several, Sequence) or isinstance(several, str) or not several:
+        raise expected("n", n, "to be a whole number of rows, or a list of them")
+    rows = 1 if plan.mechanism.person is None else plan.mechanism.person.max_rows
+    for one in several:
+        if isinstance(one, bool) or not isinstance(one, int) or not 1 <= one <= _MOST_ROWS:
+            raise expected("n", one, f"to be a whole number from 1 to {_MOST_ROWS}")
+        if one % rows:
+            raise expected("n", one, f"to be a multiple of max_rows={rows}: everyone has that many rows")
+    return sorted(set(several))
+
+
+def _budgets(own: Guarantee, **asked: Any) -> list[Guarantee]:
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not given:
+        return [own]
+    name, several = next(iter(given.items()))
+    mine = [known for known in own.parameters() if known in asked]
+    if len(given) > 1 or name not in mine:
+        raise expected(name, several, f"to be left out: the plan's budget is {own.symbols}, so that {mine[0]} varies")
+    if isinstance(several, int | float):
+        several = [several]
+    if not isinstance(several, Sequence) or isinstance(several, str) or not several:
+        raise expected(name, several, "to be a number, or a list of numbers")
+    found = [replace(own, **{name: one}) for one in several]
+    return sorted(dict.fromkeys(found), key=lambda budget: getattr(budget, name))

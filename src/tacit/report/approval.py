@@ -1,0 +1,103 @@
+"""What somebody who has to approve a plan asks: how much noise, on what, for which promise, and what it is good for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.mechanisms.add_noise import NoisySums
+from tacit.mechanisms.local import Local
+from tacit.models.regression import Regression
+from tacit.plan import Plan
+from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+
+_DEFINITIONS: dict[type[Guarantee], str] = {
+    PureDP: "pure differential privacy",
+    ApproxDP: "approximate differential privacy",
+    ZCDP: "zero-concentrated differential privacy",
+    GDP: "Gaussian differential privacy",
+    RenyiDP: "Renyi differential privacy",
+}
+
+
+def noise_table(plan: Plan) -> list[dict[str, Any]]:
+    """For each number that is released: its name and the standard deviation of its noise, in units of one row.
+
+    Empty where no noise is added to sums.
+    """
+    crossing = None if isinstance(plan.mechanism, Local) else plan.crossing()
+    if not isinstance(crossing, NoisySums):
+        return []
+    return [
+        {"statistic": name, "noise": crossing.noise.kind, "sd": sd / crossing.unit}
+        for name, sd in zip(crossing.entries, crossing.noise.sd, strict=True)
+    ]
+
+
+def sensitivity_sentence(plan: Plan) -> str | None:
+    """How far one row, or one person, can move the sums; None where no noise is added to sums."""
+    crossing = None if isinstance(plan.mechanism, Local) else plan.crossing()
+    if not isinstance(crossing, NoisySums):
+        return None
+    unit = plan.mechanism.person
+    whom = "one row" if unit is None else f"all {unit.max_rows} rows of one person"
+    l1 = float(crossing.sensitivity.l1 / crossing.unit)
+    l2 = float(crossing.sensitivity.l2_squared) ** 0.5 / crossing.unit
+    weighted = "" if len(set(crossing.sensitivity.relative_scales)) == 1 else ", each entry over its relative scale"
+    return (
+        f"replacing {whom} moves the {_count(len(crossing.entries), 'sum')} by at most {l1:.4g} in all (L1), or "
+        f"{l2:.4g} as a distance (L2){weighted}; a row adds at most 1 to any of them"
+    )
+
+
+def statement(plan: Plan) -> str:
+    """The guarantee in one sentence, for a data-protection officer."""
+    budget, unit = plan.budget, plan.mechanism.person
+    name = _DEFINITIONS.get(type(budget), "differential privacy")
+    if isinstance(plan.mechanism, Local):
+        what, whose = "Each person's report", "the answers of that person"
+    else:
+        what = "The release"
+        whose = "any one row" if unit is None else f"all rows of any one person, as {unit.id} tells people apart"
+    assumes = [] if isinstance(plan.mechanism, Local) else list(getattr(plan.crossing(), "assumes", ()))
+    given = f", assuming: {'; '.join(assumes)}" if assumes else ""
+    return (
+        f"{what} satisfies {name} with {budget.symbols} with respect to replacing {whose}; this holds against a "
+        f"recipient with any other knowledge and computing power, and no later analysis can weaken it{given}."
+    )
+
+
+def learnable(plan: Plan) -> str:
+    """What an analyst will be able to say, and what not."""
+    model, schema = plan.model, plan.schema
+    columns = plan.client().columns if isinstance(plan.mechanism, Local) else plan.crossing().columns
+    if isinstance(model, Regression):
+        response = model.design(schema).formula.response
+        names = [
+            "the intercept" if name == "Intercept" else f"the coefficient of {name}"
+            for name in model.design(schema).names
+        ]
+        subject = f"how {response} goes with the other columns: {_some(names)}, and predictions"
+    else:
+        dims, coords = model.dims(schema), model.coords(schema)
+        names = []
+        for name, axes in dims.items():
+            labels = [coords[axis] for axis in axes]
+            names += [name] if not labels else [f"{name} of {level}" for level in labels[0]]
+        subject = _some(names)
+    return (
+        f"{subject}; each with an interval that includes the noise. Not: anything about a single row, about columns "
+        f"other than {', '.join(columns)}, or about groups and relations that the model does not name."
+    )
+
+
+def approval_plain(plan: Plan) -> dict[str, Any]:
+    """The same for machines."""
+    return {"statement": statement(plan), "learnable": learnable(plan), "statistics": noise_table(plan)}
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one if number == 1 else one + 's'}"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
