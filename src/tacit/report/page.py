@@ -2,40 +2,195 @@
 
 from __future__ import annotations
 
-import io
-import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from tacit.cite import cite, references
+from tacit.errors import expected
 from tacit.files import write_atomically
+from tacit.ledger import Ledger
+from tacit.ledger.words import words as ledger_words
 from tacit.models.regression import Regression
+from tacit.noise.noise import Noise
+from tacit.pages.render import render
+from tacit.plan import Plan
 from tacit.posterior import Posterior, PriorRow, Row
+from tacit.privacy.events import Event
+from tacit.privacy.guarantees import Guarantee
+from tacit.release import Release
+from tacit.report import commands
+from tacit.report.densities import Number, density_plot, distinct, numbers
+from tacit.report.promise import Price, prices, tradeoff_plot
+from tacit.report.replicas import checks, replicate
+from tacit.report.rows import Chart, check_rows, forest, split_rows
+from tacit.report.uncertainty import split_uncertainty
+from tacit.schema import Category
 
-_BLUE, _GREY = "#2f6690", "#9aa5b1"
+_MOST_PLOTS = 30
+_MOST_COLUMNS = 60
 
 
-def report(posterior: Posterior | str | Path) -> str:
-    """The page as text. `write_report` puts it into a file."""
-    import jinja2
+class Simulated(Protocol):
+    """What a page takes of a `Simulation`; the class itself is out of reach of reports, because it can meet rows."""
 
-    from tacit.version import __version__
+    @property
+    def release(self) -> Any:
+        """The release."""
+        ...
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The true parameters."""
+        ...
+
+    @property
+    def exact(self) -> tuple[int, ...]:
+        """The exact sums."""
+        ...
+
+    def non_private(self, *, seed: int = 0, draws: int = 1000, prior: Any = None) -> dict[str, Any]:
+        """Draws of the posterior that the exact sums give."""
+        ...
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the page says of one guarantee."""
+
+    title: str
+    guarantee: Guarantee
+    unit: str
+    prices: list[Price]
+    curve: str
+
+
+@dataclass(frozen=True)
+class Public:
+    """One declared column."""
+
+    name: str
+    declared: str
+    missing: str
+
+
+def report(
+    posterior: Posterior | str | Path,
+    *,
+    ledger: Ledger | str | Path | None = None,
+    simulation: Simulated | None = None,
+    quick: bool = False,
+) -> str:
+    """The page as text. `write_report` puts it into a file.
+
+    ``ledger`` adds how the ledger stands now, and whether it paid for these releases. ``simulation`` is the one whose
+    release was inferred: the page then shows the truth and what no noise would have given. ``quick`` leaves out the
+    split of the uncertainty, which needs another inference.
+    """
     if not isinstance(posterior, Posterior):
         posterior = Posterior.load(posterior)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(files("tacit.report").joinpath("page.html.j2").read_text("utf-8"))
-    return template.render(
-        releases=posterior.releases,
-        surveys=posterior.surveys,
-        datasets=list(dict.fromkeys(one.dataset for one in posterior.evidence)),
+    if simulation is not None and [simulation.release] != list(posterior.releases):
+        raise expected("simulation", posterior.evidence[0].id, "to be the one whose release was inferred")
+    everything = numbers(posterior, simulation)
+    noisy = all(isinstance(one.law, Noise) for one in posterior.releases)
+    replicas = replicate(posterior) if noisy else None
+    splits = [] if quick or replicas is None or posterior.method == "naive" else split_uncertainty(posterior, replicas)
+    fit = checks(posterior, replicas) if replicas is not None and replicas.whole else {}
+    shown = distinct(everything)
+    plots = [plot for one in shown if (plot := density_plot(one)) is not None]
+    return render(
+        files("tacit.report").joinpath("page.html.j2").read_text("utf-8"),
+        title=f"{', '.join(_datasets(posterior))}: a private posterior",
         posterior=posterior,
-        rows=posterior.summary(),
-        coefficients=_coefficients(posterior),
+        datasets=_datasets(posterior),
         warnings=posterior.warnings(),
-        figure=_figure(posterior),
-        version=__version__,
+        sampler=_sampler(posterior),
+        promises=_promises(posterior),
+        receipts=[one for one in posterior.releases if not one.simulated],
+        ledger=None if ledger is None else _ledger(posterior, ledger),
+        plots=[plot.svg() for plot in plots[:_MOST_PLOTS]],
+        plots_left_out=max(0, len(plots) - _MOST_PLOTS),
+        forest=forest(shown),
+        overlays={"exact": any(one.exact is not None for one in everything), "truth": simulation is not None},
+        rows=list(zip(posterior.summary(), map(_moments, everything), strict=True)),
+        coefficients=_coefficients(posterior),
+        quick=quick,
+        splits=split_rows([one for one in splits if one.name in {n.name for n in shown}]) if splits else None,
+        replicas=replicas,
+        checks={one.id: _check(one, fit) for one in posterior.releases},
+        noisy=noisy,
+        public=_public(posterior.plan),
+        commands=commands.commands(posterior),
+        files=commands.files(posterior),
+        references=references(posterior),
+        bibtex=cite(posterior, format="bibtex"),
     )
+
+
+def write_report(
+    posterior: Posterior | str | Path,
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    ledger: Ledger | str | Path | None = None,
+    simulation: Simulated | None = None,
+    quick: bool = False,
+) -> Path:
+    """Write the page to a file; the arguments are those of `report`."""
+    page = report(posterior, ledger=ledger, simulation=simulation, quick=quick)
+    return write_atomically(path, page.encode(), name="report", overwrite=overwrite)
+
+
+def _datasets(posterior: Posterior) -> list[str]:
+    return list(dict.fromkeys(one.dataset for one in posterior.evidence))
+
+
+def _sampler(posterior: Posterior) -> dict[str, Any]:
+    """How the chains did, in a handful of numbers."""
+    chains, draws = next(iter(posterior.arrays().values())).shape[:2]
+    rows = posterior.summary()
+    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
+    return {
+        "chains": chains,
+        "draws": draws,
+        "r_hat": max((row.r_hat for row in rows if row.r_hat == row.r_hat), default=None),
+        "ess": min((min(row.ess_bulk, row.ess_tail) for row in rows if row.ess_bulk == row.ess_bulk), default=None),
+        "divergences": int(stats["diverging"].values.sum()) if "diverging" in stats else None,
+    }
+
+
+def _promises(posterior: Posterior) -> list[Promise]:
+    found: list[Promise] = []
+    several = len(posterior.evidence) > 1
+    for one in posterior.releases:
+        title = f"{one.dataset}, release {one.id}" if several else ""
+        found.append(_promise(title, one.guarantee, _unit(one.plan), one.crossing.event()))
+    for survey in posterior.surveys:
+        for plan, protocol, count in zip(survey.plans, survey.protocols, survey.counts, strict=True):
+            title = f"{survey.dataset}, {count:,} reports by {protocol.kind}"
+            found.append(_promise(title, plan.budget, "local", protocol.event()))
+    return found
+
+
+def _promise(title: str, guarantee: Guarantee, unit: str, event: Event) -> Promise:
+    return Promise(title, guarantee, unit, prices(event, guarantee), tradeoff_plot(event).svg())
+
+
+def _unit(plan: Plan) -> str:
+    return "row" if plan.mechanism.person is None else "person"
+
+
+def _ledger(posterior: Posterior, ledger: Ledger | str | Path) -> dict[str, Any]:
+    """How the ledger stands, and every way in which it disagrees with the releases."""
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    named = {one.id: one for one in posterior.releases if not one.simulated}
+    return {"lines": ledger_words(book), "problems": book.verify(releases=named), "checked": len(named)}
+
+
+def _moments(one: Number) -> tuple[float, float] | None:
+    return None if one.prior is None else (float(one.prior.mean()), float(one.prior.std(ddof=1)))
 
 
 def _coefficients(posterior: Posterior) -> list[tuple[Row, PriorRow]]:
@@ -45,68 +200,20 @@ def _coefficients(posterior: Posterior) -> list[tuple[Row, PriorRow]]:
     return list(zip(posterior.coefficients(), posterior.prior_coefficients(), strict=True))
 
 
-def write_report(posterior: Posterior | str | Path, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write the page to a file."""
-    return write_atomically(path, report(posterior).encode(), name="report", overwrite=overwrite)
+def _check(release: Release, fit: Mapping[str, Any]) -> Chart | None:
+    return check_rows(fit[release.id]) if release.id in fit else None
 
 
-def _figure(posterior: Posterior) -> str:
-    """One density a number, its 95% interval shaded, as inline SVG."""
-    import matplotlib
-    import numpy as np
-    from matplotlib.figure import Figure
-
-    numbers = [(name, values, edges) for name, values in _numbers(posterior) if (edges := _bins(values)) is not None]
-    if not numbers:
-        return ""
-    columns = min(3, len(numbers))
-    lines = -(-len(numbers) // columns)
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "tacit", "font.family": "sans-serif"}):
-        figure = Figure(figsize=(3.2 * columns, 2.2 * lines), layout="constrained")
-        for place, (name, values, edges) in enumerate(numbers):
-            axes = figure.add_subplot(lines, columns, place + 1)
-            heights, _ = np.histogram(values, bins=edges, density=True)
-            left, right = np.quantile(values, [0.025, 0.975])
-            middles = (edges[1:] + edges[:-1]) / 2
-            inside = (middles >= left) & (middles <= right)
-            axes.bar(middles, heights, width=np.diff(edges) * 1.01, color=np.where(inside, _BLUE, _GREY).tolist())
-            axes.axvline(float(values.mean()), color="black", linewidth=1)
-            axes.set_title(name, fontsize=10, parse_math=False)
-            axes.set_yticks([])
-            axes.tick_params(labelsize=8)
-            for side in ("top", "left", "right"):
-                axes.spines[side].set_visible(False)
-        buffer = io.StringIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # the text stays text: the browser has the fonts
-            figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
-
-
-def _bins(values: Any) -> Any:
-    """The edges of about 40 bins, whole ones for whole numbers; None where the draws cannot be told apart or drawn."""
-    import numpy as np
-
-    if not np.isfinite(values).all():
-        return None
-    low, high = np.quantile(values, [0.001, 0.999])
-    with np.errstate(over="ignore"):
-        if whole := bool(np.all(values == np.round(values))):
-            width = max(1.0, np.ceil((high - low) / 40))
+def _public(plan: Plan) -> dict[str, Any]:
+    """The columns that are read, as declared, and how many more were declared."""
+    read = plan.client().columns if plan.mechanism.kind == "local" else plan.crossing().columns
+    columns: list[Public] = []
+    for name in read[:_MOST_COLUMNS]:
+        column = plan.schema.declared(name)
+        if isinstance(column, Category):
+            levels = [repr(level) for level in column.levels]
+            declared = f"levels {', '.join(levels[:20])}{f' and {len(levels) - 20} more' if len(levels) > 20 else ''}"
         else:
-            width = (high - low) / 40 or 1.0
-        edges = low - width + width * np.arange(44) - (0.5 if whole else 0.0)
-    edges = edges[: np.searchsorted(edges, high + 2 * width)]
-    return edges if len(edges) > 1 and np.isfinite(edges).all() and (np.diff(edges) > 0).all() else None
-
-
-def _numbers(posterior: Posterior) -> list[tuple[str, Any]]:
-    """Every number of every parameter with its draws, in the order of the summary."""
-    found: list[tuple[str, Any]] = []
-    names = iter(row.name for row in posterior.summary())
-    for variable in posterior.tree["posterior"].data_vars:
-        values = posterior.draws(str(variable))
-        for column in values.reshape(len(values), -1).T:
-            found.append((next(names), column))
-    return found[:30]
+            declared = f"numbers from {column.low:g} to {column.high:g}"
+        columns.append(Public(name, declared, repr(column.missing)))
+    return {"columns": columns, "left_out": max(0, len(read) - _MOST_COLUMNS), "model": plan.model.to_plain()}

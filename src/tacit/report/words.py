@@ -6,6 +6,8 @@ from typing import Any
 
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.person import Person
+from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.models.draw_law import DrawLaw
 from tacit.plan import Plan
 from tacit.schema import Category
 
@@ -14,6 +16,8 @@ def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
     if isinstance(plan.mechanism, Local):
         return _explain_local(plan)
+    if isinstance(plan.mechanism, PosteriorSample):
+        return _explain_draws(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
     read = ", ".join(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
@@ -33,7 +37,8 @@ def explain(plan: Plan) -> list[str]:
 def _about_column(name: str, plan: Plan) -> str:
     column = plan.schema.declared(name)
     kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
-    clamped = "" if isinstance(column, Category) else "values outside the bounds are clamped, and "
+    free = isinstance(column, Category) or not column.clamp
+    clamped = "" if free else "values outside the bounds are clamped, and "
     return f"Column {name}: {clamped}{kind} cell counts as {column.missing!r}."
 
 
@@ -49,6 +54,23 @@ def _explain_local(plan: Plan) -> list[str]:
     ]
 
 
+def _explain_draws(plan: Plan) -> list[str]:
+    crossing = plan.crossing()
+    law = crossing.law
+    assert isinstance(law, DrawLaw)
+    numbers = ", ".join(f"{name} = {value:.4g}" for name, value in law.numbers)
+    drawn = "one draw" if law.draws == 1 else f"{law.draws} independent draws"
+    return [
+        f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {', '.join(crossing.columns)}; {_unit(None)}.",
+        f"Releases: {drawn} of {law.parameters} number{'s' if law.parameters > 1 else ''} ({_some(crossing.entries)}) "
+        f"from a tempered posterior, rounded to multiples of 1/{law.grid}, and the number of rows.",
+        f"Density: loss {law.loss}, {numbers}; drawn by {law.sampler}. A draw that fails is released as a failure.",
+        f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
+        f"Assumes: {'; '.join(crossing.assumes)}.",
+        *(_about_column(name, plan) for name in crossing.columns),
+    ]
+
+
 def explain_plain(plan: Plan) -> dict[str, Any]:
     """The same for machines."""
     if isinstance(plan.mechanism, Local):
@@ -56,6 +78,18 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
         return {
             "columns": list(client.columns),
             "protocol": client.protocol.to_plain(),
+            "budget": plan.budget.to_plain(),
+            "plan": plan.to_plain(),
+        }
+    if isinstance(plan.mechanism, PosteriorSample):
+        crossing = plan.crossing()
+        return {
+            "columns": list(crossing.columns),
+            "entries": list(crossing.entries),
+            "unit": crossing.unit,
+            "unit_of_privacy": _unit_plain(None),
+            "sample": crossing.law.to_plain(),
+            "assumes": list(crossing.assumes),
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),
         }

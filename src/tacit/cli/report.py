@@ -1,0 +1,89 @@
+"""`tacit report` and `tacit cite`: a page for people, and what to cite in a paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.shared import Json, Overwrite, print_json, progress, say
+from tacit.errors import expected
+
+if TYPE_CHECKING:
+    from tacit.posterior import Posterior
+    from tacit.simulate import Simulation
+
+
+def report(
+    posterior: Annotated[Path, typer.Argument(metavar="POSTERIOR", help="The posterior, a netCDF file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes, an HTML file.")],
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="Say how this ledger stands, too.", show_default=False)
+    ] = None,
+    truth: Annotated[
+        bool, typer.Option("--truth", help="Simulated releases only: show the truth, and what no noise would give.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out the split of the uncertainty, which takes another inference.")
+    ] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Write one self-contained HTML page about a posterior."""
+    import tacit
+    from tacit.files import check_apart, check_writable
+
+    check_apart(output, "output", posterior=posterior, ledger=ledger)
+    check_writable(output, name="output", overwrite=overwrite)
+    loaded = tacit.Posterior.load(posterior)
+    simulation = _simulation(loaded) if truth else None
+    with progress("Drawing", None):
+        tacit.write_report(loaded, output, overwrite=overwrite, ledger=ledger, simulation=simulation, quick=quick)
+    if as_json:
+        print_json({"report": str(output)})
+        return
+    say(f"Wrote {output}")
+
+
+def _simulation(posterior: Posterior) -> Simulation:
+    """The simulation whose release was inferred, made again from the seed in its name."""
+    import tacit
+
+    one = posterior.evidence[0]
+    named = re.fullmatch(r"simulated-(\d{1,18})", one.id)
+    if len(posterior.evidence) > 1 or not isinstance(one, tacit.Release) or not one.simulated or named is None:
+        raise expected("truth", one.id, "to be asked of one release that `tacit simulate` made")
+    simulation = tacit.simulate(one.plan, n=one.n, seed=int(named[1]))
+    if simulation.release != one:
+        raise expected("truth", one.id, "to be a release that `tacit simulate` makes again; it had another prior")
+    return simulation
+
+
+def cite(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A plan, release, reports or posterior; left out: tacit itself.",
+            show_default=False,
+        ),
+    ] = None,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print BibTeX entries.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print what to cite: tacit, and the papers behind a plan, a release, reports or a posterior."""
+    import tacit
+    from tacit.cite import references
+
+    what = None
+    if file is not None:
+        readers = {".toml": tacit.Plan, ".json": tacit.Release, ".parquet": tacit.Reports, ".nc": tacit.Posterior}
+        if file.suffix.lower() not in readers:
+            raise expected("file", str(file), f"to end in one of {', '.join(readers)}")
+        what = readers[file.suffix.lower()].load(file)
+    if as_json:
+        print_json([{"key": paper.key, "text": paper.text(), "bibtex": paper.bibtex()} for paper in references(what)])
+        return
+    say(tacit.cite(what, format="bibtex" if bibtex else "text").rstrip("\n"))

@@ -1,0 +1,165 @@
+"""What the posterior expects a release to look like: made-up rows from its draws, their sums, noise like the real.
+
+Nothing here sees a row of anybody: the parameters are posterior draws, the rows come from the model, and the noise is
+drawn from its continuous limit with a seed. (Seeded integer noise lives in `simulate`, out of reach of reports.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.models.model import Model
+from tacit.noise.noise import Noise
+from tacit.posterior import Posterior
+from tacit.schema import Category, Schema
+from tacit.statistics.statistic import Statistic
+
+_MOST_ROWS = 4_000_000  # made up for one page, all replicas together
+_MOST, _FEWEST = 200, 20  # replicas
+_CHUNK = 2**16
+
+
+@dataclass(frozen=True)
+class Place:
+    """Some rows that share nobody with another place: their name, how many they are, the releases about them."""
+
+    dataset: str
+    n: int
+    noises: tuple[Noise, ...]
+
+
+def places(posterior: Posterior) -> tuple[Place, ...]:
+    """The datasets of a posterior, in the order of its axis of sites; reports are places without releases."""
+    found: dict[str, Place] = {}
+    for one in posterior.releases:
+        noises = found[one.dataset].noises if one.dataset in found else ()
+        found[one.dataset] = Place(one.dataset, one.n, (*noises, one.noise))
+    surveys = [Place(one.dataset, one.n, ()) for one in posterior.surveys]
+    return (*found.values(), *surveys)
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """Exact sums of made-up rows, in units of the statistic: for each place an array (replicas, entries).
+
+    Replica i of every place is drawn with draw ``draws[i]`` of the posterior. Where ``rows`` is below a place's n, the
+    sums of that many rows were multiplied up to n: their means are right, their scatter is too wide by sqrt(n / rows).
+    """
+
+    places: tuple[Place, ...]
+    draws: tuple[int, ...]
+    rows: tuple[int, ...]
+    sums: tuple[Any, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every replica has as many rows as the data, so that its scatter is right, too."""
+        return all(rows == place.n for rows, place in zip(self.rows, self.places, strict=True))
+
+
+def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
+    """Replicas from draws spread evenly over the posterior; None where its method gives too few parameters for rows."""
+    import numpy as np
+
+    model, schema = posterior.plan.model, posterior.plan.schema
+    statistic = model.statistic(schema)
+    all_places = places(posterior)
+    arrays = {name: posterior.draws(name) for name in posterior.arrays()}
+    sites = posterior.tree["posterior"].sizes.get("site", 1)
+    own = [name for name in model.site_parameters if name in arrays]
+    if own and len(all_places) != sites:
+        return None
+    total = sum(place.n for place in all_places)
+    count = int(min(_MOST, max(_FEWEST, _MOST_ROWS // total)))
+    available = len(next(iter(arrays.values())))
+    chosen = tuple(int(i) for i in np.linspace(0, available - 1, count).round())
+    rows = tuple(min(place.n, max(1, _MOST_ROWS // (count * len(all_places)))) for place in all_places)
+    rng = np.random.default_rng(seed)
+    sums: list[Any] = []
+    for site, (place, made) in enumerate(zip(all_places, rows, strict=True)):
+        found: list[Any] = []
+        for i in chosen:
+            draw = {n: (v[i, site] if sites > 1 and n in own else v[i]) for n, v in arrays.items()}
+            try:
+                one = exact_sums(model, schema, statistic, draw, made, rng)
+            except (KeyError, ValueError, np.linalg.LinAlgError):  # a parameter that this method leaves out
+                return None
+            found.append(one * (place.n / made))
+        sums.append(np.array(found))
+    return Replicas(all_places, chosen, rows, tuple(sums))
+
+
+def exact_sums(
+    model: Model, schema: Schema, statistic: Statistic, parameters: Mapping[str, Any], n: int, rng: Any
+) -> Any:
+    """The statistic of n made-up rows, in real units, clamped and put on the lattice as real rows would be."""
+    import numpy as np
+
+    total = [0] * len(statistic.entries)
+    step = min(_CHUNK, statistic.batch_rows)
+    for start in range(0, n, step):
+        cells = model.draw_rows(dict(parameters), schema, min(step, n - start), rng)
+        parsed = {name: _parsed(cells[name], schema, name) for name in statistic.columns}
+        total = [a + b for a, b in zip(total, statistic.batch_sum(parsed), strict=True)]
+    return np.array([value / statistic.unit for value in total])
+
+
+def _parsed(values: Any, schema: Schema, name: str) -> Any:
+    import numpy as np
+
+    column = schema.declared(name)
+    if isinstance(column, Category):
+        code = {level: i for i, level in enumerate(column.levels)}
+        return np.array([code[value] for value in values], np.int64)
+    bounds: Any = column
+    return np.clip(np.asarray(values, np.float64), bounds.low, bounds.high)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One released number beside what replicated releases have in its place.
+
+    ``low`` and ``high`` are ``mean`` minus and plus 1.96 ``sd``; ``distance`` is how many ``sd`` the released ``value``
+    is from ``mean``.
+    """
+
+    name: str
+    value: float
+    mean: float
+    sd: float
+
+    @property
+    def low(self) -> float:
+        """The lower end of what is expected."""
+        return self.mean - 1.96 * self.sd
+
+    @property
+    def high(self) -> float:
+        """The upper end of what is expected."""
+        return self.mean + 1.96 * self.sd
+
+    @property
+    def distance(self) -> float:
+        """In standard deviations."""
+        return (self.value - self.mean) / self.sd
+
+
+def checks(posterior: Posterior, replicas: Replicas, *, seed: int = 1) -> dict[str, list[Check]]:
+    """For each release, by its id, every released number beside replicated ones: sums of a replica plus new noise."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    found: dict[str, list[Check]] = {}
+    by_name = {place.dataset: sums for place, sums in zip(replicas.places, replicas.sums, strict=True)}
+    for release in posterior.releases:
+        sums = by_name[release.dataset]
+        scales = np.array([float(s) / release.unit for s in release.noise.scales])
+        standard = rng.laplace(size=sums.shape) if release.noise.limit == "laplace" else rng.normal(size=sums.shape)
+        replicated = sums + scales * standard
+        found[release.id] = [
+            Check(name, value / release.unit, float(column.mean()), float(column.std(ddof=1)))
+            for name, value, column in zip(release.entries, release.values, replicated.T, strict=True)
+        ]
+    return found

@@ -1,0 +1,139 @@
+"""The report page in a real browser: headless Chromium, from the disk."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import tacit
+from browser import chromium, needs_chromium
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The page of a simulated release, with its truth and everything else on it. Seed 3."""
+    plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(0.1))
+    simulation = tacit.simulate(plan, n=500, seed=3)
+    folder = tmp_path_factory.mktemp("page")
+    posterior = tacit.infer(simulation.release)
+    return tacit.write_report(posterior, folder / "page.html", simulation=simulation)
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with chromium() as started:
+        yield started
+
+
+def open_page(driver, page, *, width=1100, dark=False, script=True):
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
+    driver.get_log("performance")
+    driver.get_log("browser")
+    driver.get(page.as_uri())
+
+
+def requests(driver):
+    """The address of everything that the page asked for."""
+    messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1100])
+def test_it_loads_without_a_word_and_asks_for_nothing(driver, page, width, dark):
+    open_page(driver, page, width=width, dark=dark)
+    assert driver.get_log("browser") == []
+    assert {url for url in requests(driver) if not url.startswith("data:")} == {page.as_uri()}
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    ground, ink = driver.execute_script(
+        "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
+    )
+    assert (ground == "rgb(18, 24, 31)") is dark
+    assert ground != ink
+
+
+def test_a_request_would_be_seen_and_refused(driver, page, tmp_path):
+    """The planted fault: a page with a picture from elsewhere. The policy of the page stops it, the console says so."""
+    other = tmp_path / "other.html"
+    other.write_text(page.read_text().replace("<main", '<img src="http://127.0.0.1:9/x.png"><main', 1))
+    open_page(driver, other)
+    assert any("Content Security Policy" in entry["message"] for entry in driver.get_log("browser"))
+
+
+MARKS = """
+return [...document.querySelectorAll("svg[role=img]")].map((svg) => {
+  const box = svg.getBoundingClientRect();
+  const marks = [...svg.querySelectorAll("polyline, polygon, rect, line:not(.cursor)")].filter((mark) => {
+    const size = mark.getBoundingClientRect();
+    return size.width + size.height > 1 && getComputedStyle(mark).visibility === "visible";
+  });
+  return [svg.getAttribute("aria-label"), box.width, box.height, marks.length];
+});
+"""
+
+
+@pytest.mark.parametrize("width", [360, 1100])
+def test_every_plot_has_marks(driver, page, width):
+    open_page(driver, page, width=width)
+    found = driver.execute_script(MARKS)
+    assert len(found) == 8  # the promise, two densities, two intervals, two shares, one check
+    for label, across, down, marks in found:
+        assert label
+        assert across > 60, label
+        assert down > 10, label
+        assert marks >= 1, label
+
+
+def test_plots_do_not_need_the_script(driver, page):
+    open_page(driver, page, script=False)
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    found = driver.execute_script(MARKS)
+    assert len(found) == 8  # the promise, two densities, two intervals, two shares, one check
+    assert all(marks >= 1 for *_, marks in found)
+
+
+def test_plots_read_out_by_pointer_and_by_keys(driver, page):
+    from selenium.webdriver import ActionChains, Keys
+
+    open_page(driver, page)
+    (plot, read) = driver.execute_script(
+        "const p = document.querySelector('svg[data-read]'); return [p, p.parentElement.querySelector('.read')]"
+    )
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    before = read.text
+    ActionChains(driver).move_to_element(plot).perform()
+    assert "false alarms: at least" in read.text
+    driver.execute_script("arguments[0].focus()", plot)
+    ActionChains(driver).send_keys(Keys.ARROW_RIGHT).perform()
+    first = read.text
+    ActionChains(driver).send_keys(Keys.ARROW_RIGHT).perform()
+    assert read.text != first
+    driver.execute_script("arguments[0].blur()", plot)
+    assert read.text == before
+
+
+def test_everything_can_be_reached_by_keys(driver, page):
+    """Links, plots, wide tables and folded parts take the focus; each has a name."""
+    open_page(driver, page)
+    found = driver.execute_script(
+        "return [...document.querySelectorAll('a, summary, [tabindex]')].map((e) => [e.tagName, e.tabIndex,"
+        " e.getAttribute('aria-label') || e.textContent.trim()])"
+    )
+    assert {tag.lower() for tag, *_ in found} == {"a", "summary", "svg", "div", "pre"}
+    assert all(index == 0 and name for _, index, name in found)
+
+
+def test_it_prints_in_the_colours_of_paper(driver, page):
+    open_page(driver, page, dark=True)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    printed = driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(printed) > 10_000
