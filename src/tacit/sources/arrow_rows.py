@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
 
 import pyarrow as pa
 
 from tacit.schema import Schema
-from tacit.sources.base import Batch, Source, check_batch_rows, locate, unbroken
+from tacit.sources.base import Batch, Pull, Source, check_batch_rows, locate, unbroken
 from tacit.sources.columns import check_type, parse_arrow
 
 
 @dataclass(frozen=True)
-class Part:
-    """One stretch of the rows, such as one file of several, with a schema of its own.
-
-    ``read`` takes the column names and the largest batch that is wanted, and gives record batches that hold at least
-    these columns. Larger batches than wanted are cut. ``empty`` tells from a length or from metadata if there is no row
-    at all, and says False where only reading would tell.
-    """
+class Part(ABC):
+    """One stretch of the rows, such as one file of several, with a schema of its own."""
 
     label: str
     schema: pa.Schema
-    read: Callable[[Sequence[str], int], Iterable[pa.RecordBatch]]
-    empty: Callable[[], bool] = lambda: False
 
-    def is_empty(self) -> bool:
-        """Whether there is certainly no row."""
-        with suppress(Exception):  # a medium that breaks here breaks again when it is read, and that is told then
-            return self.empty()
+    @property
+    def portable(self) -> bool:
+        """Whether it can be pickled and read by another process."""
         return False
+
+    def reachable(self) -> bool:
+        """Whether this process gets at the file."""
+        return True
+
+    @abstractmethod
+    def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
+        """Record batches that hold at least ``columns``; larger ones than wanted are cut."""
+
+    def rows(self) -> int | None:
+        """The number of rows, from a length or from metadata, or None where only reading would tell."""
+        return None
+
+    def pieces(self, least_rows: int) -> Sequence[Part]:
+        """The same rows as several parts."""
+        return (self,)
+
+    def slim(self, columns: Sequence[str]) -> Self:
+        """The same part, where only the types of ``columns`` are remembered."""
+        kept = [field for field in self.schema if field.name in columns]
+        return replace(self, schema=pa.schema(kept))
 
 
 @dataclass(frozen=True)
@@ -46,32 +62,50 @@ class ArrowRows(Source):
             for name, position in locate(part.label, part.schema.names, columns).items():
                 check_type(part.label, name, part.schema.field(position).type, schema[name])
 
-    def has_no_rows(self, columns: Sequence[str]) -> bool:
-        """Whether every part is known to be empty."""
-        return all(part.is_empty() for part in self.parts)
+    def rows(self, columns: Sequence[str]) -> int | None:
+        """The sum over the parts, where all of them know."""
+        total = 0
+        for part in self.parts:
+            rows = None
+            with suppress(Exception):  # a medium that breaks here breaks again when it is read, and that is told then
+                rows = part.rows()
+            if rows is None:
+                return None
+            total += rows
+        return total
 
-    def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
-        """Parse part by part."""
+    def pieces(self, columns: Sequence[str], least_rows: int) -> tuple[Source, ...]:
+        """The pieces of all parts."""
+        slim = [part.slim(columns) for part in self.parts]
+        found = [piece for part in slim for piece in part.pieces(least_rows)]
+        return tuple(ArrowRows(self.label, tuple(piece.schema.names), (piece,)) for piece in found)
+
+    @property
+    def portable(self) -> bool:
+        """Whether all parts are."""
+        return all(part.portable for part in self.parts)
+
+    def reachable(self) -> bool:
+        """Whether all parts are."""
+        return all(part.reachable() for part in self.parts)
+
+    def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
+        """Part by part."""
         check_batch_rows(batch_rows)
         self.check(schema, columns)
         for part in self.parts:
-            yield from unbroken(part.label, _parse_part(part, schema, columns, batch_rows))
+            yield from unbroken(part.label, _pull_part(part, schema, columns, batch_rows))
 
 
-def one_part(
-    label: str,
-    schema: pa.Schema,
-    read: Callable[[Sequence[str], int], Iterable[pa.RecordBatch]],
-    empty: Callable[[], bool] = lambda: False,
-) -> ArrowRows:
+def one_part(part: Part) -> ArrowRows:
     """Rows that are all in one part."""
-    return ArrowRows(label, tuple(schema.names), (Part(label, schema, read, empty),))
+    return ArrowRows(part.label, tuple(part.schema.names), (part,))
 
 
-def _parse_part(part: Part, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
+def _pull_part(part: Part, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
     for batch in part.read(columns, batch_rows):
         for start in range(0, batch.num_rows, batch_rows):
-            yield _parse(batch.slice(start, batch_rows), schema, columns)
+            yield partial(_parse, batch.slice(start, batch_rows), schema, columns)
 
 
 def _parse(batch: pa.RecordBatch, schema: Schema, columns: Sequence[str]) -> Batch:

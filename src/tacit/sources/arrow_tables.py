@@ -4,21 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from tacit.errors import expected
-from tacit.sources.arrow_rows import ArrowRows, one_part
+from tacit.sources.arrow_rows import ArrowRows, Part, one_part
+
+
+@dataclass(frozen=True)
+class TablePart(Part):
+    """The rows of a table."""
+
+    table: pa.Table
+
+    def rows(self) -> int:
+        """Its length."""
+        return self.table.num_rows
+
+    def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
+        """Without a copy."""
+        positions = [self.table.schema.names.index(name) for name in columns]
+        return self.table.select(positions).to_batches(batch_rows)
+
+
+@dataclass(frozen=True)
+class StreamPart(Part):
+    """The rows of an object that streams them, which may be read only once."""
+
+    data: Any
+    waiting: list[Any]
+    """The stream that was opened for its schema and has given no row yet."""
+
+    def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
+        """As they come."""
+        return self.waiting.pop() if self.waiting else pa.RecordBatchReader.from_stream(self.data)
+
+
+@dataclass(frozen=True)
+class DatasetPart(Part):
+    """The rows of a dataset, or of one of its fragments, which every process can read that gets at its files."""
+
+    dataset: Any
+
+    @property
+    def portable(self) -> bool:
+        """Whether its rows are in files."""
+        import pyarrow.dataset as ds
+
+        return isinstance(self.dataset, ds.FileSystemDataset | ds.FileFragment)
+
+    def rows(self) -> int:
+        """From the footers."""
+        return self.dataset.count_rows()
+
+    def pieces(self, least_rows: int) -> Sequence[Part]:
+        """The fragments. Read by itself, a fragment has only its own columns, so the dataset's schema goes along."""
+        import pyarrow.dataset as ds
+
+        if not isinstance(self.dataset, ds.FileSystemDataset):
+            return (self,)
+        return [DatasetPart(self.label, self.schema, fragment) for fragment in self.dataset.get_fragments()]
+
+    def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
+        """Few batches ahead: the default holds hundreds of megabytes."""
+        import pyarrow.dataset as ds
+
+        names = [name for name in self.schema.names if name in columns]
+        options: dict[str, Any] = {"schema": self.schema} if isinstance(self.dataset, ds.Fragment) else {}
+        return self.dataset.to_batches(
+            columns=names, batch_size=batch_rows, batch_readahead=2, fragment_readahead=1, use_threads=False, **options
+        )
 
 
 def open_table(table: pa.Table) -> ArrowRows:
     """The rows of a table."""
-
-    def read(columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
-        return table.select([table.schema.names.index(name) for name in columns]).to_batches(batch_rows)
-
-    return one_part("the table", table.schema, read, lambda: table.num_rows == 0)
+    return one_part(TablePart("the table", table.schema, table))
 
 
 def open_stream(data: Any) -> ArrowRows:
@@ -29,13 +91,7 @@ def open_stream(data: Any) -> ArrowRows:
         waiting.append(pa.RecordBatchReader.from_stream(data))
     if not waiting:  # raised out here: see `unbroken`
         raise expected("data", label, "to stream Arrow record batches")
-    schema = waiting[0].schema
-
-    def read(columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
-        # The first stream was opened for its schema and has given no row yet.
-        return waiting.pop() if waiting else pa.RecordBatchReader.from_stream(data)
-
-    return one_part(label, schema, read)
+    return one_part(StreamPart(label, waiting[0].schema, data, waiting))
 
 
 def open_dataset(dataset: Any, columns: Sequence[str]) -> ArrowRows:
@@ -46,18 +102,14 @@ def open_dataset(dataset: Any, columns: Sequence[str]) -> ArrowRows:
     of rows is public and would depend on them.
     """
     _check_formats(dataset, columns)
-
-    def read(columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
-        return dataset.to_batches(columns=list(columns), batch_size=batch_rows)
-
-    return one_part("the dataset", dataset.schema, read, lambda: dataset.count_rows() == 0)
+    return one_part(DatasetPart("the dataset", dataset.schema, dataset))
 
 
 def _check_formats(dataset: Any, columns: Sequence[str]) -> None:
     import pyarrow.dataset as ds  # it imports pandas where that is installed
 
     if "filter" in getattr(dataset, "_scan_options", {}):
-        raise expected("data", "the dataset", "to be whole, without a filter")
+        raise expected("data", "the dataset", "to be whole, without a filter, which would make n depend on the data")
     if isinstance(dataset, ds.UnionDataset):
         for child in dataset.children:
             _check_formats(child, columns)

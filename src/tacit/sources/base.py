@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,10 @@ class Batch:
             yield Batch(stop - start, {name: values[start:stop] for name, values in self.columns.items()})
 
 
+Pull = Callable[[], Batch]
+"""Some consecutive rows that have been read and are still to be parsed, which any thread may do."""
+
+
 @dataclass(frozen=True)
 class Source(ABC):
     """One base table. ``label`` is how messages call it; ``names`` are its columns, never read from values.
@@ -43,8 +49,9 @@ class Source(ABC):
     * after that nothing raises, warns, logs or changes the number of rows on account of a value;
     * what a row parses to depends on that row alone: not on its neighbours, its batch or the batch size.
 
-    A source is a table and a list of columns. A query that filters, joins or groups would make the number of rows
-    depend on data; whoever passes one in vouches for it.
+    A source is a table and a list of columns. A query that filters, joins or groups would make the number of rows, or
+    whose they are, depend on data: it is refused wherever it can be told from a table. Whoever passes in a stream, or a
+    frame that was made so, vouches for it.
     """
 
     label: str
@@ -54,16 +61,41 @@ class Source(ABC):
     def check(self, schema: Schema, columns: Sequence[str]) -> None:
         """Refuse columns that are absent, ambiguous or of a type that can not be parsed. Reads no row."""
 
+    def rows(self, columns: Sequence[str]) -> int | None:
+        """How many rows a footer or a length says there are; None where only reading tells. Their number is public."""
+        return None
+
     def has_no_rows(self, columns: Sequence[str]) -> bool:
-        """Whether a header, a footer or a length tells that there is no row at all. Their number is public."""
+        """Whether a header, a footer or a length tells that there is no row at all."""
+        return self.rows(columns) == 0
+
+    def pieces(self, columns: Sequence[str], least_rows: int) -> tuple[Source, ...]:
+        """The same rows as several sources that can be read apart, in order, or just this one. Reads no row.
+
+        Pieces have ``least_rows`` rows or more where the medium tells.
+        """
+        return (self,)
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process can read it, which needs no more than to get at the same files."""
         return False
 
+    def reachable(self) -> bool:
+        """Whether this process gets at the files."""
+        return True
+
     @abstractmethod
+    def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
+        """Every row exactly once, in order; only ``columns`` are read. At most about ``batch_rows`` rows are held."""
+
     def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         """Every row exactly once, in order, at most ``batch_rows`` at a time; only ``columns`` are read.
 
         Raises `InputError`, naming the source and nothing else, when the medium breaks: a read error, a corrupt page.
         """
+        for pull in self.pulls(schema, columns, batch_rows):
+            yield from pull().split(batch_rows)
 
 
 def label_of(path: Path) -> str:
@@ -99,19 +131,31 @@ def is_a(data: object, module: str, name: str) -> bool:
     return loaded is not None and isinstance(data, getattr(loaded, name))
 
 
-def unbroken(label: str, batches: Iterator[Batch]) -> Iterator[Batch]:
-    """``batches``, where whatever breaks while rows are read becomes one sentence about the source.
+def unbroken(label: str, pulls: Iterator[Pull]) -> Iterator[Pull]:
+    """``pulls``, where whatever breaks while rows are read or parsed becomes one sentence about the source.
 
     The cause may quote a row. ``from None`` would only hide it, in ``__context__``; so the sentence is raised after the
     handler, here and everywhere in this package, where there is no cause left to carry along.
     """
     try:
-        yield from batches
+        for pull in pulls:
+            yield partial(_unbroken_pull, label, pull)
     except Exception:
         pass
     else:
         return
-    raise expected("data", label, "to be readable to its end")
+    raise broken(label)
+
+
+def broken(label: str) -> InputError:
+    """The sentence about a source whose medium breaks."""
+    return expected("data", label, "to be readable to its end")
+
+
+def _unbroken_pull(label: str, pull: Pull) -> Batch:
+    with suppress(Exception):
+        return pull()
+    raise broken(label)
 
 
 def _hint(column: str, names: Sequence[str]) -> str:

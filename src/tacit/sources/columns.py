@@ -125,9 +125,10 @@ def parse_objects_slowly(cells: Sequence[object], column: Column) -> np.ndarray:
 
 
 def finish(numbers: np.ndarray, column: Number) -> np.ndarray:
-    """Fill what is not finite and clamp what is out of bounds."""
-    filled = np.where(np.isfinite(numbers), numbers, column.missing)
-    return np.clip(filled, column.low, column.high)
+    """Fill what is not finite and clamp what is out of bounds, unless the column says to keep it."""
+    inside = np.clip(numbers, column.low, column.high) if column.clamp else np.array(numbers)
+    inside[~np.isfinite(numbers)] = min(max(column.missing, column.low), column.high)
+    return inside
 
 
 def _parse_uniques(encoded: pa.Array, column: Category | Identifier) -> np.ndarray:
@@ -176,15 +177,12 @@ def _floats(array: pa.Array) -> np.ndarray:
     """Integers, floats, decimals or booleans as float64, each the nearest; NaN where null."""
     if types.is_decimal(array.type):  # by way of text, because Arrow's own cast does not always find the nearest
         return numbers_of_text(_bytes(array.cast(pa.large_string())))
-    nulls = _nulls(array)
     if types.is_boolean(array.type):
         array = array.cast(pa.uint8())
     values = array.fill_null(0) if array.null_count and not types.is_floating(array.type) else array
     with np.errstate(all="ignore"):
-        floats = values.to_numpy(zero_copy_only=False).astype(np.float64)
-    if array.null_count:
-        floats[nulls] = np.nan
-    return floats
+        floats = values.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return np.where(_nulls(array), np.nan, floats) if array.null_count else floats
 
 
 def _ticks(array: pa.Array) -> np.ndarray:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from os import SEEK_END
 from pathlib import Path
 
 from tacit.errors import expected
 from tacit.schema import Schema
-from tacit.sources.base import Batch, Source, check_batch_rows, label_of, locate
+from tacit.sources.base import Batch, Pull, Source, check_batch_rows, label_of, locate, unbroken
 from tacit.sources.columns import parse_text
 from tacit.sources.lines import split_block, split_line
 
 _BLOCK_BYTES = 2**22
+_PIECE_BYTES = 2**25
 _HEADER_BYTES = 2**20
 _BOM = b"\xef\xbb\xbf"
 
@@ -38,6 +41,12 @@ class CsvFile(Source):
     delimiter: bytes
     body: int
     """Where the rows begin, in bytes."""
+    size: int
+    """Where they end. What is added to the file later is not read."""
+    start: int
+    """Rows whose line begins before this byte are left to another piece of the file."""
+    stop: int
+    """So are rows whose line begins at this byte or behind it."""
 
     def check(self, schema: Schema, columns: Sequence[str]) -> None:
         """Refuse columns that the header does not name, or names twice."""
@@ -45,49 +54,70 @@ class CsvFile(Source):
 
     def has_no_rows(self, columns: Sequence[str]) -> bool:
         """Whether the file ends with its header."""
-        try:
-            return self.path.stat().st_size <= self.body
-        except OSError:  # it was there a moment ago; reading it will say what is wrong
-            return False
+        return self.size <= self.body
 
-    def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
-        """Parse the file block by block."""
+    def pieces(self, columns: Sequence[str], least_rows: int) -> tuple[Source, ...]:
+        """Stretches of bytes. Which lines are whose is decided by where they begin, so no line is looked at here."""
+        cuts = [*range(self.start, self.stop, _PIECE_BYTES), self.stop]
+        return tuple(replace(self, start=start, stop=stop) for start, stop in pairwise(cuts))
+
+    @property
+    def portable(self) -> bool:
+        """By its path."""
+        return True
+
+    def reachable(self) -> bool:
+        """Whether this process sees the file."""
+        return self.path.is_file()
+
+    def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
+        """Block by block."""
         check_batch_rows(batch_rows)
         fields = locate(self.label, self.names, columns)
-        for block in self._blocks():
-            rows, cells = split_block(block, self.delimiter, list(fields.values()))
-            parsed = {name: parse_text(column, schema[name]) for name, column in zip(fields, cells, strict=True)}
-            yield from Batch(rows, parsed).split(batch_rows)
+        blocks = (partial(_parse_block, block, self.delimiter, fields, schema) for block in self._blocks())
+        yield from unbroken(self.label, blocks)
 
     def _blocks(self) -> Iterator[bytes]:
         """The rows as bytes, some whole lines at a time, the last line ended with a newline if it had none."""
-        pieces: list[bytes] = []
-        broken = False
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.body)
-                while piece := file.read(_BLOCK_BYTES):
-                    cut = piece.rfind(b"\n") + 1
-                    if cut:
-                        yield b"".join([*pieces, piece[:cut]])
-                        pieces = []
-                    pieces.append(piece[cut:])
-        except OSError:
-            broken = True
-        if broken:  # raised out here: see `unbroken`
-            raise expected("data", self.label, "to be readable to its end")
-        if tail := b"".join(pieces):
-            yield tail + b"\n"
+        with self.path.open("rb") as file:
+            place = self.start
+            if place > self.body:  # the line that is under way at the byte before is another piece's
+                file.seek(place - 1)
+                place += len(file.readline(self.size - place + 1)) - 1
+            else:
+                file.seek(place)
+            rest = b""
+            while place < self.stop:
+                block = file.read(min(_BLOCK_BYTES, self.stop - place))
+                if not block:
+                    raise EOFError  # the file was cut short
+                place += len(block)
+                if place == self.stop and place < self.size and not block.endswith(b"\n"):
+                    block += file.readline(self.size - place)
+                cut = block.rfind(b"\n") + 1
+                if cut:
+                    yield rest + block[:cut]
+                    rest = b""
+                rest += block[cut:]
+        if rest:
+            yield rest + b"\n"
+
+
+def _parse_block(block: bytes, delimiter: bytes, fields: dict[str, int], schema: Schema) -> Batch:
+    rows, cells = split_block(block, delimiter, list(fields.values()))
+    return Batch(rows, {name: parse_text(column, schema[name]) for name, column in zip(fields, cells, strict=True)})
 
 
 def open_csv(path: Path, delimiter: bytes) -> CsvFile:
     """Read the header of the file at ``path``, and the last byte: is it a newline?"""
     label = label_of(path)
     line: bytes | None = None
+    size = 0
     ended = True
     with suppress(OSError), path.open("rb") as file:
         line = file.readline(_HEADER_BYTES)
-        if file.seek(0, SEEK_END) > len(line):
+        size = file.seek(0, SEEK_END)
+        if size > len(line):
             file.seek(-1, SEEK_END)
             ended = file.read(1) == b"\n"
     if line is None:  # raised out here: see `unbroken`
@@ -109,4 +139,4 @@ def open_csv(path: Path, delimiter: bytes) -> CsvFile:
         raise expected("data", label, "to have a header in UTF-8")
     if len(names) == 1 and not ended:
         raise expected("data", label, "to end its last line with a newline, as it has only one column")
-    return CsvFile(label, names, path, delimiter, body)
+    return CsvFile(label, names, path, delimiter, body, size, body, size)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from tacit.errors import expected
 from tacit.schema import Column, Schema
-from tacit.sources.base import Batch, Source, check_batch_rows, is_a, locate, unbroken
+from tacit.sources.base import Batch, Pull, Source, check_batch_rows, is_a, locate, unbroken
 from tacit.sources.columns import check_type, parse_arrow, parse_numpy, parse_objects
 
 
@@ -52,16 +53,16 @@ class Frame(Source):
         """Refuse columns that are absent, of unequal lengths, or of a type that can not be parsed."""
         self._held(schema, columns)
 
-    def has_no_rows(self, columns: Sequence[str]) -> bool:
-        """Whether the columns are of length 0."""
+    def rows(self, columns: Sequence[str]) -> int:
+        """The length of the first column, which is that of all."""
         position = locate(self.label, self.names, columns)[columns[0]]
-        return _hold(self.label, columns[0], self.pick(position)).rows == 0
+        return _hold(self.label, columns[0], self.pick(position)).rows
 
-    def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
-        """Parse slice by slice."""
+    def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
+        """Slice by slice."""
         check_batch_rows(batch_rows)
         held = self._held(schema, columns)
-        yield from unbroken(self.label, _parse_held(held, schema, batch_rows))
+        yield from unbroken(self.label, _pull_held(held, schema, batch_rows))
 
     def _held(self, schema: Schema, columns: Sequence[str]) -> dict[str, Held]:
         held: dict[str, Held] = {}
@@ -141,13 +142,15 @@ def _held_pandas(series: Any) -> Held:
     return Held(len(series), None, objects)
 
 
-def _parse_held(held: dict[str, Held], schema: Schema, batch_rows: int) -> Iterator[Batch]:
+def _pull_held(held: dict[str, Held], schema: Schema, batch_rows: int) -> Iterator[Pull]:
     cells = {name: column.load() for name, column in held.items()}
     rows = next(iter(held.values())).rows
     for start in range(0, rows, batch_rows):
-        stop = min(start + batch_rows, rows)
-        parsed = {name: _parse(values, start, stop, schema[name]) for name, values in cells.items()}
-        yield Batch(stop - start, parsed)
+        yield partial(_parse_slice, cells, start, min(start + batch_rows, rows), schema)
+
+
+def _parse_slice(cells: dict[str, Any], start: int, stop: int, schema: Schema) -> Batch:
+    return Batch(stop - start, {name: _parse(values, start, stop, schema[name]) for name, values in cells.items()})
 
 
 def _parse(values: Any, start: int, stop: int, column: Column) -> np.ndarray:

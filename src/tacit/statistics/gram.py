@@ -17,7 +17,7 @@ from tacit.statistics.gram_sensitivity import gram_sensitivity
 from tacit.statistics.region import checked_radius, plain_numbers, region_of, whole_bounds
 from tacit.statistics.statistic import Statistic
 
-_CHUNK = 2**16  # rows whose design matrix is held at once
+_CHUNK = 2**15  # rows whose design matrix is held at once; a column of it fits into a core's own cache
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,9 @@ class Gram(Statistic):
         """The rows' design and response as whole numbers, (rows, vector) in float64."""
         import numpy as np
 
-        found = np.stack([column.values(columns, self.steps) for column in self.vector], axis=1)
+        found = np.empty((len(self.vector), len(next(iter(columns.values()))))).T  # a column's numbers stand together
+        for j, column in enumerate(self.vector):
+            column.write(columns, self.steps, found[:, j])
         if self.radius is not None:
             places = [j for j, column in enumerate(self.design) if isinstance(column, Scaled)]
             found[:, places] = lattice.into_ball(found[:, places], self.radius, self.steps)
@@ -114,13 +116,21 @@ class Gram(Statistic):
 
     def batch_sum(self, columns: Mapping[str, Any]) -> list[int]:
         """Exact sums: the design in whole numbers, its Gram matrix by BLAS, chunk by chunk."""
+        import numpy as np
+
         rows = len(next(iter(columns.values())))
-        total = [[0] * len(self.vector) for _ in self.vector]
+        total = np.zeros((len(self.vector), len(self.vector)))
         for start in range(0, rows, _CHUNK):
             chunk = {name: values[start : start + _CHUNK] for name, values in columns.items()}
-            gram = lattice.exact_gram(self.matrix(chunk))
-            total = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(total, gram, strict=True)]
-        return [total[place.j][place.k] for place in self.layout[0].values()]
+            total += lattice.gram_in_floats(self.matrix(chunk))
+        # Whole numbers below 2^53, as `batch_rows` sees to.
+        return total[self._places].astype(np.int64).tolist()
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """The rows and the columns of the Gram matrix at which the entries stand."""
+        places = self.layout[0].values()
+        return [place.j for place in places], [place.k for place in places]
 
     @property
     def attained(self) -> tuple[float, float]:

@@ -52,7 +52,21 @@ def unsigned(values: Any, column: Number, steps: int) -> Any:
 
 def exact_gram(rows: Any) -> list[list[int]]:
     """The matrix of sums of products, rows' times rows, of a float64 array of whole numbers, as Python integers."""
-    return exact_products(rows, rows)
+    return [[int(v) for v in row] for row in gram_in_floats(rows)]
+
+
+def gram_in_floats(rows: Any) -> Any:
+    """`exact_gram` as a float64 array of whole numbers.
+
+    Exact if the diagonal, as computed, stays at 2^53 or below, which is checked. On the diagonal BLAS adds up numbers
+    that are not negative, so no partial sum exceeds the result; the first one that is not exact would be above 2^53,
+    and with it the result. Off it, a partial sum over any rows is at most sqrt(sum v_j^2 sum v_k^2) in size by Cauchy
+    and Schwarz, so no larger than the largest diagonal entry.
+    """
+    gram = rows.T @ rows
+    if not float(gram.diagonal().max(initial=0.0)) <= 2**53:
+        raise expected("rows", rows.shape, "to be few and small enough for exact float64 sums")
+    return gram
 
 
 def exact_products(left: Any, right: Any) -> list[list[int]]:
@@ -63,7 +77,7 @@ def exact_products(left: Any, right: Any) -> list[list[int]]:
     import numpy as np
 
     largest = float(np.max(np.abs(left), initial=0.0)) * float(np.max(np.abs(right), initial=0.0))
-    if largest * len(left) > 2**53:
+    if not largest * len(left) <= 2**53:
         raise expected("rows", left.shape, "to be few and small enough for exact float64 sums")
     return [[int(v) for v in row] for row in left.T @ right]
 

@@ -17,6 +17,11 @@ class Statistic(ABC):
     than one unit to any entry, up or down.
     """
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of. What it found out since, it finds out again where it is sent."""
+        made = getattr(self, "__dataclass_fields__", self.__dict__)
+        return {name: self.__dict__[name] for name in made}
+
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:

@@ -1,0 +1,134 @@
+"""Partials: exact sums of one site, to be added to those of other sites before the noise.
+
+Several sites that trust one party, or each other, may add up first and add noise once: the noise is then that of one
+release, not of one a site. A partial is what a site hands to that party. It holds exact sums, which protect nobody: it
+is as sensitive as the rows, its name must end in ``.partial``, only its owner may read the file, and `infer` refuses
+it. `privatize` is what makes a release of partials.
+
+Proof: the release of partials of n_1, ..., n_k rows is the release of the table in which all these rows stand, because
+sums of whole numbers are exact however they are grouped. Two pooled tables in which one person's row is replaced have
+the same n = n_1 + ... + n_k and sums that differ by no more than the sensitivity of the statistic, so the guarantee of
+the plan holds for everybody in the pool, if nobody is in two partials. Only n has to be public: the n of each site
+stays in its partial. Somebody who is in m of the partials gets the guarantee for m replaced rows instead. []
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InputError, expected
+from tacit.files import read_text, write_atomically
+from tacit.names import check_name
+from tacit.plan import Plan
+
+FORMAT = 1
+SUFFIX = ".partial"
+WARNING = (
+    "SENSITIVE: exact sums over people's rows, without noise. They protect nobody. Guard this file like the rows, "
+    "never publish it, and delete it when `tacit privatize` has made a release of it."
+)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``. Secret."""
+
+    plan: Plan
+    n: int
+    totals: tuple[int, ...]
+    dataset: str
+    id: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "totals", tuple(self.totals))
+        for name in ("dataset", "id"):
+            check_name(name, getattr(self, name))
+        if not _is_int(self.n) or not 1 <= self.n < 2**53:
+            raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
+        entries = len(self.plan.crossing().entries)
+        if len(self.totals) != entries or not all(_is_int(total) for total in self.totals):
+            raise InputError(f"Expected the partial's totals to be {entries} whole numbers, one an entry.")
+
+    def __repr__(self) -> str:
+        """Without the numbers: they are secret."""
+        return f"Partial(dataset={self.dataset!r}, id={self.id!r})"
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write it to a file that only its owner may read."""
+        check_suffix(path)
+        content = {
+            "sensitive": WARNING,
+            "partial": FORMAT,
+            "id": self.id,
+            "dataset": self.dataset,
+            "n": self.n,
+            "totals": list(self.totals),
+            "plan": self.plan.to_plain(),
+        }
+        text = json.dumps({**content, "sha256": _digest(content)}, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+        return write_atomically(path, text.encode(), name="partial", overwrite=overwrite, private=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Partial:
+        """Read one from a file."""
+        check_suffix(path)
+        text = read_text(path, name="partial")
+        plain: Any = None
+        with contextlib.suppress(ValueError, RecursionError):
+            plain = json.loads(text)
+        # No message below shows what stands in the file: it is secret.
+        known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256"}
+        if not isinstance(plain, dict) or set(plain) != known or plain["partial"] != FORMAT:
+            raise expected("partial", str(path), f"to be a whole file that tacit partial wrote, of format {FORMAT}")
+        if plain.pop("sha256") != _digest(plain):
+            raise expected("partial", str(path), "to be as tacit partial wrote it; it was changed since")
+        if not isinstance(plain["totals"], list):
+            raise expected("partial", str(path), "to hold a list of totals")
+        plan = Plan.from_plain(plain["plan"])
+        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"])
+
+
+def check_suffix(path: object) -> None:
+    """Refuse a name that does not say what the file is."""
+    if not isinstance(path, str | os.PathLike) or not str(path).endswith(SUFFIX):
+        raise expected("partial", str(path), f"to end in {SUFFIX}, so that nobody takes it for a release")
+
+
+def as_partials(data: Any) -> list[Partial] | None:
+    """The partials that ``data`` is, or None where it is rows."""
+    several = list(data) if isinstance(data, list | tuple) else [data]
+    marked = [isinstance(one, Partial) or (isinstance(one, str | os.PathLike) and _is_path(one)) for one in several]
+    if not any(marked):
+        return None
+    if not all(marked):
+        raise InputError("Expected data to be either rows or partials, not both.")
+    return [one if isinstance(one, Partial) else Partial.load(one) for one in several]
+
+
+def check_pool(partials: Sequence[Partial], plan: Plan) -> None:
+    """Refuse partials that can not be added up."""
+    for one in partials:
+        if one.plan != plan:
+            raise expected("partial", one.dataset, "to be made with the very plan that it is to be released by")
+    if len({one.id for one in partials}) < len(partials) or len({one.dataset for one in partials}) < len(partials):
+        raise InputError("Expected every dataset to be in one partial, as nobody may be counted twice.")
+
+
+def _is_path(one: str | os.PathLike[str]) -> bool:
+    return str(one).endswith(SUFFIX)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _digest(content: dict[str, Any]) -> str:
+    plain = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(plain.encode()).hexdigest()
