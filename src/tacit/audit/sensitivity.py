@@ -7,7 +7,7 @@ exactly as it would a file, and looks for the pair whose statistics differ most.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -34,29 +34,52 @@ class Found:
         return self.l1 > claimed.l1 or self.l2_squared > claimed.l2_squared
 
 
+Locate = Callable[[Sequence[Record]], list[list[int]]]
+"""Where each record takes the statistic, in whole numbers: one vector a record, all else being equal."""
+
+
 def search_sensitivity(
     statistic: Statistic, schema: Schema, *, seed: int, records: int = 300, rounds: int = 20
 ) -> Found:
+    """Search over pairs of records for the largest change of a sum."""
+    weights = statistic.sensitivity().relative_scales
+
+    def locate(some: Sequence[Record]) -> list[list[int]]:
+        return contributions(statistic, schema, some)
+
+    return search_pairs(statistic.columns, schema, weights, locate, seed=seed, records=records, rounds=rounds)
+
+
+def search_pairs(
+    columns: Sequence[str],
+    schema: Schema,
+    weights: tuple[Fraction, ...],
+    locate: Locate,
+    *,
+    seed: int,
+    records: int = 300,
+    rounds: int = 20,
+) -> Found:
     """Search over pairs of records: all pairs of a random pool, then improvement of the best one.
 
-    A record is changed cell by cell, and in all its numbers at once: where covariates lie in a ball, a pair is far
-    apart by its directions, and those are not a matter of one cell.
+    ``locate`` is the code under attack; distances are in units of ``weights``. A record is changed cell by cell, and in
+    all its numbers at once: where covariates lie in a ball, a pair is far apart by its directions, and those are not a
+    matter of one cell.
     """
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    weights = statistic.sensitivity().relative_scales
-    candidates = {name: _candidates(schema.declared(name), rng) for name in statistic.columns}
+    candidates = {name: _candidates(schema.declared(name), rng) for name in columns}
     pool = _corners(candidates, records // 2) + [_random_record(candidates, rng) for _ in range(records // 2)]
-    sums = contributions(statistic, schema, pool)
-    scaled = np.array([[float(v / w) for v, w in zip(row, weights, strict=True)] for row in sums])
+    places = locate(pool)
+    scaled = np.array([[float(v / w) for v, w in zip(row, weights, strict=True)] for row in places])
     best: dict[int, tuple[Fraction, tuple[Record, Record]]] = {}
     for norm in (1, 2):
         sizes = (np.abs(scaled[:, None, :] - scaled[None, :, :]) ** norm).sum(axis=2)
         i, j = (int(place) for place in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
-        size, pair = _size(sums[i], sums[j], weights, norm), (pool[i], pool[j])
+        size, pair = _size(places[i], places[j], weights, norm), (pool[i], pool[j])
         for _ in range(rounds):
-            size, pair, improved = _improve(statistic, schema, pair, size, weights, norm, candidates, rng)
+            size, pair, improved = _improve(locate, schema, pair, size, weights, norm, candidates, rng)
             if not improved:
                 break
         best[norm] = (size, pair)
@@ -86,7 +109,7 @@ def _size(first: Sequence[int], second: Sequence[int], weights: tuple[Fraction, 
 
 
 def _improve(
-    statistic: Statistic,
+    locate: Locate,
     schema: Schema,
     pair: tuple[Record, Record],
     size: Fraction,
@@ -97,7 +120,7 @@ def _improve(
 ) -> tuple[Fraction, tuple[Record, Record], bool]:
     improved = False
     for side in (0, 1):
-        for name in (*statistic.columns, None):
+        for name in (*candidates, None):
             own, other = pair[side], pair[1 - side]
             if name is None:
                 trials = _together(own, other, schema)
@@ -105,8 +128,8 @@ def _improve(
                 column = schema.declared(name)
                 fresh = [_random_cell(column, rng) for _ in range(4)]
                 trials = [{**own, name: c} for c in (*candidates[name], *fresh, *_beside(column, own[name]))]
-            fixed, *sums = contributions(statistic, schema, [other, *trials])
-            reached = [_size(fixed, row, weights, norm) for row in sums]
+            fixed, *others = locate([other, *trials])
+            reached = [_size(fixed, row, weights, norm) for row in others]
             most = max(range(len(trials)), key=reached.__getitem__)
             if reached[most] > size:
                 size, improved = reached[most], True

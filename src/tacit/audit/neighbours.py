@@ -1,0 +1,63 @@
+"""Data sets that differ in one unit of privacy, for a mechanism of the central kind: rows that nobody gave.
+
+All rows but the last unit's are stand-ins: every cell missing. For a sum they do not matter. Where they do, bounds and
+levels at either end are tried as well (`fillings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tacit.mechanisms.mechanism import Collector
+from tacit.plan import Plan
+from tacit.schema import Category
+from tacit.sources.open import open_source
+
+Record = Mapping[str, Any]
+
+
+def fillings(plan: Plan) -> list[Record]:
+    """The records that the rest of a data set may be made of: stand-ins, and both ends of every column."""
+    columns = plan.crossing().columns
+    ends: list[Record] = [dict.fromkeys(columns)]
+    for side in (0, -1):
+        cells: dict[str, Any] = {}
+        for name in columns:
+            column = plan.schema.declared(name)
+            cells[name] = column.levels[side] if isinstance(column, Category) else (column.low, column.high)[side]
+        ends.append(cells)
+    return ends
+
+
+def table(plan: Plan, record: Record, n: int, filling: Record) -> dict[str, list[Any]]:
+    """n units: n - 1 of ``filling`` and one of ``record``, as columns of raw cells."""
+    person = plan.mechanism.person
+    rows = 1 if person is None else person.max_rows
+    some = [filling] * ((n - 1) * rows) + [record] * rows
+    found: dict[str, list[Any]] = {name: [one[name] for one in some] for name in plan.crossing().columns}
+    if person is not None:
+        found[person.id] = [i // rows for i in range(n * rows)]
+    return found
+
+
+def collected(plan: Plan, records: Sequence[Record], n: int, filling: Record) -> list[Collector]:
+    """What the mechanism keeps of each of the data sets `table` makes, without repeating the filling's rows."""
+    crossing, person = plan.crossing(), plan.mechanism.person
+    rows = 1 if person is None else person.max_rows
+    columns = crossing.columns
+    cells = {name: [one[name] for one in (filling, *records)] for name in columns}
+    source = open_source(cells, columns, plan.schema)
+    parsed: list[dict[str, Any]] = []
+    for batch in source.batches(plan.schema, columns, 2**16):
+        count = len(next(iter(batch.columns.values())))
+        parsed += [{name: values[i : i + 1] for name, values in batch.columns.items()} for i in range(count)]
+    first, *others = parsed
+    found: list[Collector] = []
+    for one in others:
+        collector = crossing.collector()
+        if n > 1:
+            collector.add(first, times=(n - 1) * rows)
+        collector.add(one, times=rows)
+        found.append(collector)
+    return found

@@ -1,0 +1,180 @@
+"""The audit of posterior draws: the exact curve where the density is known in closed form, attacks elsewhere."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.black_box import black_box, ends
+from tacit.audit.check import Check
+from tacit.audit.conjugate_laws import ConjugatePair, pair_cells
+from tacit.audit.curve import Curve
+from tacit.audit.draws import LEAST_RUNS
+from tacit.audit.effort import Effort
+from tacit.audit.findings import attacked, drawn, exact, priced
+from tacit.audit.in_public import charged_once, same_in_public
+from tacit.audit.neighbours import Record, collected, fillings
+from tacit.audit.row_laws import grid, prior_terms, record_terms, row_cells
+from tacit.losses.conjugate import ConjugateLoss
+from tacit.losses.row_loss import RowLoss
+from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.noise.entropy import OSEntropy
+from tacit.plan import Plan
+from tacit.schema import Category
+
+_FEW_RUNS = 400  # of a sampler that takes a hundredth of a second or more
+_LEAST_RUNS, _MOST_SECONDS = 20, 60.0
+_MOST_PAIRS = 4
+
+
+def posterior_draws(crossing: PosteriorDraws, plan: Plan, effort: Effort) -> list[Check]:
+    """All checks of a plan that releases draws from a posterior."""
+    declared = crossing.loss.settings.n
+    effort = effort if declared is None else replace(effort, n=declared)
+    loss = crossing.loss
+    if isinstance(loss, ConjugateLoss):
+        return _conjugate(crossing, loss, plan, effort)
+    if isinstance(loss, RowLoss):
+        return _by_rows(crossing, loss, plan, effort)
+    return black_box(crossing, plan, replace(effort, runs=min(effort.runs, _FEW_RUNS)))
+
+
+def numbers_of(crossing: PosteriorDraws) -> dict[str, float]:
+    """The numbers that the draws are made with."""
+    return dict(crossing.drawn.numbers)
+
+
+def _conjugate(crossing: PosteriorDraws, loss: ConjugateLoss, plan: Plan, effort: Effort) -> list[Check]:
+    """Every pair of candidate records beside every filling; data sets of one row as well, unless n is declared."""
+    event, k = crossing.event(), crossing.drawn.draws
+    numbers = numbers_of(crossing)
+    sizes = {effort.n} if loss.settings.n is not None else {1, effort.n}
+    curves: list[tuple[Curve, Any]] = []
+    pairs: dict[int, tuple[ConjugatePair, Any, Any]] = {}
+    for n in sorted(sizes):
+        for filling in fillings(plan):
+            records = _records(plan)
+            for record, one in zip(combinations(records, 2), _sums(crossing, plan, records, n, filling), strict=True):
+                pair = ConjugatePair(loss, numbers, n, *one)
+                curve = Curve((pair_cells(*pair.laws()),) * k)
+                pairs[id(curve)] = pair, record, filling
+                curves.append((curve, record))
+    checks = [priced(event, plan.budget), exact(curves, plan.budget, event)]
+    records = checks[-1].witness
+    checks.append(same_in_public(plan, list(records or ()), effort.n))
+    checks.append(charged_once(plan, (records or fillings(plan))[0], effort.n))
+    if effort.runs:
+        worst = next(pairs[id(curve)] for curve, one in curves if one == records and id(curve) in pairs)
+        checks += _outcomes(crossing, plan, effort, *worst)
+    return checks
+
+
+def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort) -> list[Check]:
+    """The exact curve on a grid for the pairs of records whose terms differ most, and real draws attacked.
+
+    Where there is no grid, a few real draws choose the pair, and the attack is all there is.
+    """
+    event, k, numbers = crossing.event(), crossing.drawn.draws, numbers_of(crossing)
+    records, rest = ends(plan), fillings(plan)
+    thetas = grid(loss, numbers)
+    on_grid = thetas is not None
+    if thetas is None:
+        (some,) = collected(plan, records[:1], effort.n, rest[0])
+        thetas = _draws(crossing, some, effort.n, _LEAST_RUNS)[:, : crossing.drawn.parameters] / crossing.unit
+    rows = [one.arrays() for one in collected(plan, [*records, *rest], 1, rest[0])]  # pyright: ignore[reportAttributeAccessIssue]
+    together = tuple(np.concatenate([row[i] for row in rows]) for i in (0, 1))
+    terms = record_terms(loss, numbers, together, thetas)
+    prior = prior_terms(loss, numbers, thetas) if on_grid else np.zeros(len(thetas))
+    curves: list[tuple[Curve, Any]] = []
+    beside: list[tuple[Any, Any]] = []
+    sizes = {effort.n} if loss.settings.n is not None else {1, effort.n}
+    for n in sorted(sizes):
+        for filling, term in zip(rest, terms[len(records) :], strict=True):
+            base = prior + (n - 1) * term
+            law = np.exp(-(base - base.min())) if on_grid else np.ones(len(thetas))
+            for i, j in _furthest_pairs(terms[: len(records)], law / law.sum()):
+                pair = records[i], records[j]
+                beside.append((pair, (n, filling)))
+                if on_grid:
+                    curves.append((Curve((row_cells(base + terms[i], base + terms[j]),) * k), pair))
+    checks = [priced(event, plan.budget)]
+    witness: Any = beside[-1][0]
+    if curves:
+        checks.append(exact(curves, plan.budget, event))
+        witness = checks[-1].witness
+    checks.append(same_in_public(plan, list(witness or ()), effort.n, few=True))
+    checks.append(charged_once(plan, (witness or rest)[0], effort.n))
+    if effort.runs:
+        n, filling = next(where for pair, where in beside if pair == witness)
+        scores: list[Any] = []
+        first, second = collected(plan, witness or (), 1, filling)
+        arrays = [one.arrays() for one in (first, second)]  # pyright: ignore[reportAttributeAccessIssue]
+        differing = tuple(np.concatenate([row[i] for row in arrays]) for i in (0, 1))
+        for one in collected(plan, witness or (), n, filling):
+            drawn_values = _draws(crossing, one, n, min(effort.runs, _FEW_RUNS))
+            draws = drawn_values[:, : crossing.drawn.parameters] / crossing.unit
+            mine, theirs = record_terms(loss, numbers, differing, draws)
+            scores.append(mine - theirs)
+        checks.append(attacked(scores[0], scores[1], plan.budget, effort, witness, "a likelihood-ratio attack"))
+    return checks
+
+
+def _draws(crossing: PosteriorDraws, one: Any, n: int, runs: int) -> Any:
+    """Up to ``runs`` releases, fewer where they take long: a Markov chain for each draw may need seconds."""
+    found: list[tuple[int, ...]] = []
+    started = time.monotonic()
+    while len(found) < runs and (len(found) < _LEAST_RUNS or time.monotonic() - started < _MOST_SECONDS):
+        found.append(crossing.cross(one, n, OSEntropy()))
+    return np.array(found, np.float64)
+
+
+def _furthest_pairs(terms: Any, law: Any) -> list[tuple[int, int]]:
+    """The pairs of records whose log ratio varies most under a law on the grid."""
+    mean = terms @ law
+    covariance = (terms * law) @ terms.T - np.outer(mean, mean)
+    spread = np.diag(covariance)[:, None] + np.diag(covariance)[None, :] - 2 * covariance
+    pairs = sorted(combinations(range(len(terms)), 2), key=lambda pair: -spread[pair])
+    return pairs[:_MOST_PAIRS]
+
+
+def _records(plan: Plan) -> list[Record]:
+    """Missing cells, and every level or both bounds."""
+    (name,) = plan.crossing().columns
+    column = plan.schema.declared(name)
+    cells = column.levels[:6] if isinstance(column, Category) else (column.low, column.high)
+    return [{name: cell} for cell in cells]
+
+
+def _sums(crossing: PosteriorDraws, plan: Plan, records: list[Record], n: int, filling: Record) -> Any:
+    """The sums of both data sets of every pair, in mapped units."""
+    found = collected(plan, records, n, filling)
+    assert isinstance(crossing.loss, ConjugateLoss)
+    unit = crossing.loss.conjugacy.statistic.unit
+    sums = [tuple(total / unit for total in one.totals) for one in found]  # pyright: ignore[reportAttributeAccessIssue]
+    return combinations(sums, 2)
+
+
+def _outcomes(
+    crossing: PosteriorDraws, plan: Plan, effort: Effort, pair: ConjugatePair, records: Any, filling: Record
+) -> list[Check]:
+    """Real draws against their law, by Kolmogorov and Smirnov, and a likelihood-ratio attack on the first of them."""
+    from scipy.stats import kstest
+
+    p_values: dict[str, float] = {}
+    scores: list[Any] = []
+    laws = pair.laws()
+    for name, law, one in zip(("first", "second"), laws, collected(plan, records, pair.n, filling), strict=True):
+        size = crossing.drawn.parameters
+        values = np.array([crossing.cross(one, pair.n, OSEntropy())[:size] for _ in range(effort.runs)])
+        telling = pair.telling(values / crossing.unit)
+        if effort.runs >= LEAST_RUNS:
+            p_values[f"{name}: fit"] = float(kstest(law.uniform(telling), "uniform").pvalue)
+            p_values[f"{name}: repeats"] = 0.0 if len(np.unique(values, axis=0)) < effort.runs / 2 else 1.0
+        places = law.place(telling)
+        scores.append(laws[1].log_density(places) - laws[0].log_density(places))
+    attack = attacked(scores[0], scores[1], plan.budget, effort, records, "a likelihood-ratio attack")
+    return [drawn(p_values, effort, 2 * effort.runs), attack]

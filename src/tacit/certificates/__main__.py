@@ -1,0 +1,28 @@
+"""``python -m tacit.certificates``: make the certificates, or go on making them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from tacit.certificates.make import FULL, SHORT, make
+
+
+def main() -> None:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(description="Audit and calibrate everything that is shipped.")
+    parser.add_argument("--out", type=Path, default=Path("docs/certificates"), help="where the table goes")
+    parser.add_argument("--short", action="store_true", help="few runs and trials: minutes, not hours")
+    parser.add_argument("--trials", type=int, help="trials of each posterior")
+    parser.add_argument("--only", default="", help="rows whose name holds this")
+    parser.add_argument("--seconds", type=float, help="stop before the first row that starts later than this")
+    options = parser.parse_args()
+    settings = SHORT if options.short else FULL
+    if options.trials is not None:
+        settings = replace(settings, trials=options.trials)
+    make(options.out, settings, only=options.only, seconds=options.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Everything that a certificate is about: each registered family, with each mechanism that suits it, and each method.
+
+Nothing here names a family or a mechanism's variant that it could ask for: a new one appears by being registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import product
+from typing import Any
+
+from tacit.errors import InputError
+from tacit.losses.registry import LOSSES
+from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.local import Local
+from tacit.mechanisms.mechanism import Mechanism
+from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.mechanisms.registry import MECHANISMS
+from tacit.models.local import LocalModel
+from tacit.models.model import Example, Model
+from tacit.models.registry import FAMILIES
+from tacit.noise.registry import NOISES
+from tacit.plan import Plan
+from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+
+# A plan is certified under the first of these that it can meet.
+BUDGETS: tuple[Guarantee, ...] = (
+    PureDP(1.0),
+    ApproxDP(1.0, 1e-5),
+    RenyiDP(2.0, 0.5),
+    ZCDP(0.1),
+    GDP(0.5),
+)
+ROWS = 200
+"""The number of rows that a mechanism is told where its price depends on it, and that calibration simulates."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the certificate: a family's example under a mechanism; ``method`` is empty for the audit alone."""
+
+    family: str
+    mechanism: str
+    method: str
+    plan: Plan
+    example: Example[Model]
+
+    @property
+    def key(self) -> str:
+        """The name of the row."""
+        return " / ".join(part for part in (self.family, self.mechanism, self.method) if part)
+
+
+@singledispatch
+def variants(mechanism: object, model: Model, schema: Any) -> Iterator[tuple[str, Mechanism]]:
+    """The mechanisms of one kind that may suit a model, by name; asked with the kind's plainest value."""
+    if isinstance(mechanism, Mechanism):
+        yield mechanism.kind, mechanism
+
+
+@variants.register
+def _(mechanism: AddNoise, model: Model, schema: Any) -> Iterator[tuple[str, Mechanism]]:
+    for law in NOISES:
+        yield f"{mechanism.kind}, {law}", AddNoise(law)
+
+
+@variants.register
+def _(mechanism: Local, model: Model, schema: Any) -> Iterator[tuple[str, Mechanism]]:
+    for protocol in model.protocols(schema) if isinstance(model, LocalModel) else ():
+        yield f"{mechanism.kind}, {protocol}", Local(protocol)
+
+
+@variants.register
+def _(mechanism: PosteriorSample, model: Model, schema: Any) -> Iterator[tuple[str, Mechanism]]:
+    for loss, kind in LOSSES.items():
+        # A loss may have to be told n, that its Markov chain is taken to converge, or a number of its own.
+        own: list[dict[str, float]] = [{}, *({key: 1.0} for key in kind.keys)]
+        for n, gamma, options in product((None, ROWS), (None, 0.0), own):
+            yield f"{mechanism.kind}, {loss}", PosteriorSample(loss=loss, n=n, gamma=gamma, options=options)
+
+
+def audited() -> list[Case]:
+    """One case for every family, mechanism and variant of it that some example can carry out."""
+    found: dict[str, Case] = {}
+    for family, model in FAMILIES.items():
+        for example in model.examples():
+            for kind in MECHANISMS.values():
+                for name, mechanism in variants(kind(), example.model, example.schema):
+                    key = f"{family} / {name}"
+                    if key not in found and (plan := _plan(example, mechanism)) is not None:
+                        found[key] = Case(family, name, "", plan, example)
+    return list(found.values())
+
+
+def calibrated() -> list[Case]:
+    """One case for every method of every audited case; of the laws of noise, the one that pure epsilon gets."""
+    from tacit.infer import method_for, problem_of
+
+    found: list[Case] = []
+    for case in audited():
+        if isinstance(case.plan.mechanism, AddNoise) and case.plan.mechanism.law != next(iter(NOISES)):
+            continue
+        problem = problem_of(case.plan, case.example.prior, ROWS)
+        for method in problem.methods:
+            try:
+                method_for(problem, method)
+            except InputError:
+                continue
+            found.append(Case(case.family, case.mechanism, method, case.plan, case.example))
+    return found
+
+
+def _plan(example: Example[Model], mechanism: Mechanism) -> Plan | None:
+    for budget in BUDGETS:
+        try:
+            return Plan(example.model, example.schema, budget, mechanism)
+        except InputError:
+            continue
+    return None

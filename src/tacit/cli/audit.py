@@ -1,0 +1,50 @@
+"""The command that attacks a mechanism."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, print_json, progress, say
+
+
+def audit(
+    plan: PlanFile,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where the page goes, an HTML file; or .json.", show_default=False),
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", help="Runs of the mechanism on each of two data sets.")] = 2000,
+    n: Annotated[int, typer.Option("--n", help="Units of privacy in each made-up data set.")] = 10,
+    level: Annotated[float, typer.Option("--level", help="The most that a right mechanism is accused with.")] = 1e-6,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Attack a plan's mechanism with made-up records: does it keep its promise? Exit code 1 if it does not."""
+    import tacit
+    from tacit.files import check_apart, check_writable
+
+    if output is not None:
+        check_apart(output, "output", plan=plan)
+        check_writable(output, name="output", overwrite=overwrite)
+    with progress("Attacking", None):
+        found = tacit.audit(plan, runs=runs, n=n, level=level, seed=seed)
+    if output is not None:
+        found.save(output, overwrite=overwrite)
+    if as_json:
+        print_json(found.to_plain())
+    else:
+        say(f"Verdict: {found.verdict}.")
+        say(found.sentence())
+        for check in found.checks:
+            say(f"  {'VIOLATED' if check.violated else 'holds   '}  {check.name}: {check.words}")
+        if found.witness is not None:
+            say(f"Pair: {found.witness[0]}")
+            say(f"      {found.witness[1]}")
+        if output is not None:
+            say(f"Wrote {output}")
+    if found.violated:
+        raise typer.Exit(1)
