@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.mechanisms.mechanism import Central, Collector, Crossing, Law
+from tacit.mechanisms.mechanism import Central, Crossing, Law
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
@@ -17,25 +17,8 @@ from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
+from tacit.statistics.collector import Sums
 from tacit.statistics.statistic import Statistic
-
-
-class Sums(Collector):
-    """The exact integer sums of a statistic over the rows seen so far."""
-
-    def __init__(self, statistic: Statistic) -> None:
-        self._statistic = statistic
-        self.totals = [0] * len(statistic.entries)
-
-    @property
-    def batch_rows(self) -> int:
-        """As many rows as the statistic adds up exactly."""
-        return self._statistic.batch_rows
-
-    def add(self, columns: Mapping[str, Any], *, times: int = 1) -> None:
-        """Exact, so that as many as it takes are a product."""
-        added = self._statistic.batch_sum(columns)
-        self.totals = [a + times * b for a, b in zip(self.totals, added, strict=True)]
 
 
 @dataclass(frozen=True)

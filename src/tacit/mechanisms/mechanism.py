@@ -19,6 +19,7 @@ from tacit.noise.entropy import Entropy
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
+from tacit.statistics.collector import Collector
 
 
 class Law(Protocol):
@@ -29,19 +30,6 @@ class Law(Protocol):
     def to_plain(self) -> dict[str, Any]:
         """As they stand in a release."""
         ...
-
-
-class Collector(ABC):
-    """What is kept of the rows while they are read. It is secret: only `Crossing.cross` makes it fit to leave."""
-
-    @property
-    @abstractmethod
-    def batch_rows(self) -> int:
-        """The most rows that one call of `add` takes."""
-
-    @abstractmethod
-    def add(self, columns: Mapping[str, Any], *, times: int = 1) -> None:
-        """Take in one batch of parsed cells, ``times`` times over."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +55,16 @@ class Crossing(ABC):
     @abstractmethod
     def law(self) -> Law:
         """How it randomises."""
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows, where the price is for that number alone."""
+        return None
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the price takes for granted beyond the program being right; every release carries it."""
+        return ()
 
     @abstractmethod
     def event(self) -> Event:
@@ -95,6 +93,16 @@ class Mechanism(ABC):
     @abstractmethod
     def person(self) -> Person | None:
         """The unit of privacy, where it is not a row."""
+
+    @property
+    def takes_unclamped(self) -> bool:
+        """Whether numbers that the schema does not clamp may come in: its proof asks nothing of their size."""
+        return False
+
+    @property
+    def whole_rows(self) -> bool:
+        """Whether the price is for replacing a whole row; if not, no ledger pays it, as its totals are about rows."""
+        return True
 
     @abstractmethod
     def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:

@@ -9,8 +9,9 @@ from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.add_noise import AddNoise
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
+from tacit.mechanisms.posterior_sample import PosteriorSample
 
-MECHANISMS: dict[str, type[Mechanism]] = {mechanism.kind: mechanism for mechanism in (AddNoise, Local)}
+MECHANISMS: dict[str, type[Mechanism]] = {mechanism.kind: mechanism for mechanism in (AddNoise, Local, PosteriorSample)}
 
 
 def mechanism_from_plain(table: Mapping[str, Any]) -> Mechanism:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
+from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
+from tacit.models.conjugate_draws import share_from_draws
 from tacit.models.levels import LEVEL_PROTOCOLS, level_client, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
@@ -33,7 +36,7 @@ class BetaPrior(Prior):
 
 
 @dataclass(frozen=True)
-class Bernoulli(Model, LocalModel):
+class Bernoulli(Model, LocalModel, ConjugateModel):
     """Rows are independent, each at the second of two levels with probability theta.
 
     Released: the number of rows at the second level, plus noise. With n public and theta ~ Beta(a, b), the exact count
@@ -79,6 +82,26 @@ class Bernoulli(Model, LocalModel):
             "shares": Method(_shares, thin=2, sites=True, surveys=True),
             "naive": Method(_naive, thin=1),
         }
+
+    @property
+    def draw_methods(self) -> Mapping[str, Method]:
+        """Exact, by summing over the count."""
+        return {"exact": Method(share_from_draws, thin=1)}
+
+    def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
+        """Beta."""
+        assert isinstance(prior, BetaPrior)
+        return Conjugacy(
+            "beta", self.statistic(schema), (Fraction(prior.b), Fraction(prior.a)), Fraction(1), ("theta",)
+        )
+
+    def with_public(self, prior: Prior, public: Mapping[str, Any], schema: Schema) -> BetaPrior:
+        """``n`` public rows, ``count`` of them at the second level."""
+        assert isinstance(prior, BetaPrior)
+        n, count = public_numbers(public, ("n", "count"))
+        if count > n:
+            raise expected("public count", count, f"to be at most n = {n:g}")
+        return BetaPrior(prior.a + count, prior.b + n - count)
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """Randomized response is the best for two levels."""

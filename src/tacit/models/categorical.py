@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
+from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
+from tacit.models.conjugate_draws import shares_from_draws
 from tacit.models.levels import LEVEL_PROTOCOLS, level_client, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
@@ -41,7 +44,7 @@ class DirichletPrior(Prior):
 
 
 @dataclass(frozen=True)
-class Categorical(Model, LocalModel):
+class Categorical(Model, LocalModel, ConjugateModel):
     """Rows are independent, each at level k with probability theta_k.
 
     Released: the number of rows at each level, plus noise. With n public and theta ~ Dirichlet(alpha), the exact counts
@@ -87,6 +90,30 @@ class Categorical(Model, LocalModel):
             "shares": Method(_shares, thin=2, sites=True, surveys=True),
             "naive": Method(_naive, thin=1),
         }
+
+    @property
+    def draw_methods(self) -> Mapping[str, Method]:
+        """Gibbs sweeps over the counts."""
+        return {"gibbs": Method(shares_from_draws, thin=8)}
+
+    def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
+        """Dirichlet; with two levels, of which one is counted, Beta."""
+        assert isinstance(prior, DirichletPrior)
+        levels = [str(level) for level in schema.category(self.column).levels]
+        concentration = tuple(Fraction(float(value)) for value in prior.vector(len(levels)))
+        names = tuple(f"theta[{level}]" for level in levels)
+        if len(levels) == 2:
+            return Conjugacy("beta", self.statistic(schema), concentration, Fraction(1), names[1:])
+        return Conjugacy("dirichlet", self.statistic(schema), concentration, Fraction(1), names)
+
+    def with_public(self, prior: Prior, public: Mapping[str, Any], schema: Schema) -> DirichletPrior:
+        """``counts`` of public rows, one a level."""
+        assert isinstance(prior, DirichletPrior)
+        levels, counts = len(schema.category(self.column).levels), public.get("counts")
+        if set(public) != {"counts"} or not isinstance(counts, list | tuple) or len(counts) != levels:
+            raise expected("public", dict(public), f"to say counts, {levels} of them")
+        added = public_numbers({str(i): count for i, count in enumerate(counts)}, [str(i) for i in range(levels)])
+        return DirichletPrior(tuple(float(a) + b for a, b in zip(prior.vector(levels), added, strict=True)))
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """Randomized response, or one randomised bit a level, which is better for many levels and small budgets."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
+from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
+from tacit.models.conjugate_draws import number_from_draws
 from tacit.models.gamma_prior import GammaPrior
-from tacit.models.model import Example, Prior
+from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Exponential(OneNumber):
+class Exponential(OneNumber, ConjugateModel):
     """Rows are independent, x ~ Exponential(rate) with mean 1 / rate, and clamped to the bounds 0 and ``high``.
 
     Released: the sum of c, the clamped x over high, plus noise. The default prior, rate ~ Gamma(2, high / 2), has the
@@ -68,6 +72,23 @@ class Exponential(OneNumber):
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Independent exponential numbers."""
         return {self.column: rng.exponential(1 / parameters["rate"], n)}
+
+    @property
+    def draw_methods(self) -> Mapping[str, Method]:
+        """The rate, tabled along a line."""
+        return {"evidence": Method(number_from_draws, thin=1)}
+
+    def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
+        """Rows add to the shape of a Gamma law, their numbers to its rate; in mapped units, a rate per ``high``."""
+        assert isinstance(prior, GammaPrior)
+        numbers = Fraction(prior.shape), Fraction(prior.rate) / Fraction(self.coding(schema).high)
+        return Conjugacy("gamma-rate", self.statistic(schema), numbers, Fraction(1), ("rate",))
+
+    def with_public(self, prior: Prior, public: Mapping[str, Any], schema: Schema) -> GammaPrior:
+        """``n`` public rows with the ``sum`` of their numbers."""
+        assert isinstance(prior, GammaPrior)
+        n, total = public_numbers(public, ("n", "sum"))
+        return GammaPrior(prior.shape + n, prior.rate + total)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """A single number."""

@@ -12,6 +12,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from tacit.errors import InputError, did_you_mean, expected, shown
+from tacit.models.draw_law import DrawLaw
 from tacit.noise.noise import Noise
 from tacit.protocols.client import Client
 from tacit.samplers.chain import Arrays, Chain, Settings
@@ -38,10 +39,14 @@ class Prior:
 
 @dataclass(frozen=True)
 class Site:
-    """Some rows that share nobody with another site: how many there are, and the noise of each release about them."""
+    """Some rows that share nobody with another site: how many there are, and the noise of each release about them.
+
+    Where the release is posterior draws instead of noisy sums, ``sample`` is their law, and there is no noise.
+    """
 
     n: int
     noises: tuple[Noise, ...]
+    sample: DrawLaw | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,28 @@ class Problem:
         """The number of rows; for methods that take one site."""
         (site,) = self.sites
         return site.n
+
+    @property
+    def sample(self) -> DrawLaw:
+        """The law of posterior draws; for methods that take one release of them."""
+        (sample,) = (site.sample for site in self.sites)
+        assert sample is not None
+        return sample
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The family's methods for such evidence."""
+        sampled = any(site.sample is not None for site in self.sites)
+        return self.model.draw_methods if sampled else self.model.methods
+
+    def released(self) -> tuple[int, int]:
+        """How many of the numbers are those of releases, and the integer that stands for a 1 in them."""
+        samples = [site.sample for site in self.sites if site.sample is not None]
+        if samples:
+            return sum(sample.size for sample in samples), samples[0].grid
+        if not self.sites:
+            return 0, 1
+        return sum(len(site.noises) for site in self.sites) * len(self.statistic.entries), self.statistic.unit
 
     @property
     def noise(self) -> Noise:
@@ -151,6 +178,11 @@ class Model(ABC):
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:
         """The ways to draw the posterior, the default first. ``naive`` takes the released numbers for exact ones."""
+
+    @property
+    def draw_methods(self) -> Mapping[str, Method]:
+        """The ways to draw p(parameters | released posterior draws), the default first; none unless said."""
+        return {}
 
     def default_method(self, schema: Schema) -> str:
         """The method that is used unless another is asked for."""

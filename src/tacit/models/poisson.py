@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
+from tacit.models.conjugate_draws import number_from_draws
 from tacit.models.gamma_prior import GammaPrior
-from tacit.models.model import Example, Prior
+from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number, counts_coding
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Poisson(OneNumber):
+class Poisson(OneNumber, ConjugateModel):
     """Rows are independent counts, Y ~ Poisson(rate), and clamped to the bounds 0 and K of ``column``.
 
     Released: the sum of c, the clamped Y over K, plus noise. The default prior, rate ~ Gamma(2, 8 / K), has the mean
@@ -64,6 +68,24 @@ class Poisson(OneNumber):
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Independent counts."""
         return {self.column: rng.poisson(min(parameters["rate"], 1e15), n)}
+
+    @property
+    def draw_methods(self) -> Mapping[str, Method]:
+        """The rate, tabled along a line."""
+        return {"evidence": Method(number_from_draws, thin=1)}
+
+    def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
+        """Counts add to the shape of a Gamma law, rows to its rate."""
+        assert isinstance(prior, GammaPrior)
+        step = Fraction(self.coding(schema).high)
+        numbers = Fraction(prior.shape), Fraction(prior.rate)
+        return Conjugacy("gamma-shape", self.statistic(schema), numbers, step, ("rate",))
+
+    def with_public(self, prior: Prior, public: Mapping[str, Any], schema: Schema) -> GammaPrior:
+        """``n`` public rows with the ``sum`` of their counts."""
+        assert isinstance(prior, GammaPrior)
+        n, total = public_numbers(public, ("n", "sum"))
+        return GammaPrior(prior.shape + total, prior.rate + n)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """A single number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from tacit.models.model import Model, Prior
@@ -11,6 +12,7 @@ from tacit.schema import Schema
 from tacit.statistics.design import Scaled
 
 
+@lru_cache(maxsize=8)  # a report asks for the same ones several times
 def prior_draws(model: Model, schema: Schema, prior: Prior, *, draws: int, seed: int) -> Arrays:
     """Independent draws of every parameter, each an array with a leading axis over draws."""
     import numpy as np

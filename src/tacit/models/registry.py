@@ -10,8 +10,11 @@ from tacit.models.linear import LinearRegression
 from tacit.models.logistic import LogisticRegression
 from tacit.models.model import Model
 from tacit.models.normal import Normal
+from tacit.models.normal_mean import NormalMean
 from tacit.models.poisson import Poisson
 from tacit.models.poisson_regression import PoissonRegression
+from tacit.models.softmax import SoftmaxRegression
+from tacit.models.statistical_query import StatisticalQuery
 
 FAMILIES: dict[str, type[Model]] = {
     model.family: model
@@ -19,6 +22,7 @@ FAMILIES: dict[str, type[Model]] = {
         Bernoulli,
         Categorical,
         Normal,
+        NormalMean,
         Exponential,
         Poisson,
         Geometric,
@@ -27,3 +31,6 @@ FAMILIES: dict[str, type[Model]] = {
         PoissonRegression,
     )
 }
+
+# Families that cross the boundary as posterior draws only: they have no noisy sums for the laws to be about.
+DRAWN: dict[str, type[Model]] = {model.family: model for model in (SoftmaxRegression, StatisticalQuery)}

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from tacit.errors import InputError, expected
@@ -33,7 +33,7 @@ class Regression(Model):
 
     def design(self, schema: Schema) -> Design:
         """The columns that the formula makes of the schema."""
-        return design_for(self.formula, schema)
+        return _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
 
     @abstractmethod
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
@@ -169,6 +169,12 @@ def design_for(formula: object, schema: Schema) -> Design:
         raise expected("formula", formula, f"to make at most {_MOST_COLUMNS} columns")
     schema.declared(design.formula.response)
     return design
+
+
+@lru_cache(maxsize=64)
+def _design(formula: str, schema: Schema) -> Design:
+    """`design_for`, made once: every draw of the parameters asks for it."""
+    return design_for(formula, schema)
 
 
 def as_radius(radius: object) -> Fraction | None:

@@ -9,7 +9,6 @@ replace-one; P and Q are the laws of the release on two such data sets.
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from tacit.privacy.conversions import (
     zcdp_to_delta,
 )
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+from tacit.privacy.rationals import rational, read, whole, written
 from tacit.privacy.rounding import float_below
 
 MARGIN = 1e-12
@@ -123,8 +123,8 @@ class LaplaceEvent(Event):
     grain: int
 
     def __init__(self, epsilon: Real, grain: int) -> None:
-        object.__setattr__(self, "pure", _rational("epsilon", epsilon))
-        object.__setattr__(self, "grain", _whole("grain", grain))
+        object.__setattr__(self, "pure", rational("epsilon", epsilon))
+        object.__setattr__(self, "grain", whole("grain", grain))
 
     def epsilon(self) -> Price:
         """The pure epsilon, exact."""
@@ -147,7 +147,7 @@ class LaplaceEvent(Event):
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
-        return {"kind": self.kind, "epsilon": _written(self.pure), "grain": self.grain}
+        return {"kind": self.kind, "epsilon": written(self.pure), "grain": self.grain}
 
 
 @dataclass(frozen=True, init=False)
@@ -169,8 +169,8 @@ class GaussianEvent(Event):
     slack: Fraction
 
     def __init__(self, mu_squared: Real, slack: Real) -> None:
-        object.__setattr__(self, "mu_squared", _rational("mu_squared", mu_squared))
-        object.__setattr__(self, "slack", _rational("slack", slack, zero=True))
+        object.__setattr__(self, "mu_squared", rational("mu_squared", mu_squared))
+        object.__setattr__(self, "slack", rational("slack", slack, zero=True))
         if self.slack >= 1:
             raise expected("slack", slack, "to be less than 1")
 
@@ -197,7 +197,7 @@ class GaussianEvent(Event):
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
-        return {"kind": self.kind, "mu_squared": _written(self.mu_squared), "slack": _written(self.slack)}
+        return {"kind": self.kind, "mu_squared": written(self.mu_squared), "slack": written(self.slack)}
 
 
 @dataclass(frozen=True, init=False)
@@ -211,7 +211,7 @@ class PureEvent(Event):
     pure: Fraction
 
     def __init__(self, epsilon: Real) -> None:
-        object.__setattr__(self, "pure", _rational("epsilon", epsilon))
+        object.__setattr__(self, "pure", rational("epsilon", epsilon))
 
     def epsilon(self) -> Price:
         """The pure epsilon, exact."""
@@ -232,7 +232,7 @@ class PureEvent(Event):
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
-        return {"kind": self.kind, "epsilon": _written(self.pure)}
+        return {"kind": self.kind, "epsilon": written(self.pure)}
 
 
 @dataclass(frozen=True, init=False)
@@ -246,7 +246,7 @@ class BoundedRangeEvent(Event):
     pure: Fraction
 
     def __init__(self, epsilon: Real) -> None:
-        object.__setattr__(self, "pure", _rational("epsilon", epsilon))
+        object.__setattr__(self, "pure", rational("epsilon", epsilon))
 
     def epsilon(self) -> Price:
         """The pure epsilon, exact."""
@@ -267,7 +267,7 @@ class BoundedRangeEvent(Event):
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
-        return {"kind": self.kind, "epsilon": _written(self.pure)}
+        return {"kind": self.kind, "epsilon": written(self.pure)}
 
 
 @dataclass(frozen=True, init=False)
@@ -282,8 +282,8 @@ class RenyiEvent(Event):
     divergence: Fraction
 
     def __init__(self, order: Real, epsilon: Real) -> None:
-        object.__setattr__(self, "order", _rational("order", order))
-        object.__setattr__(self, "divergence", _rational("epsilon", epsilon))
+        object.__setattr__(self, "order", rational("order", order))
+        object.__setattr__(self, "divergence", rational("epsilon", epsilon))
         if float_below(self.order) <= 1:
             raise expected("order", order, "to be above 1, in a float too")
 
@@ -307,7 +307,7 @@ class RenyiEvent(Event):
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
-        return {"kind": self.kind, "order": _written(self.order), "epsilon": _written(self.divergence)}
+        return {"kind": self.kind, "order": written(self.order), "epsilon": written(self.divergence)}
 
 
 @dataclass(frozen=True, init=False)
@@ -324,7 +324,7 @@ class ResponseGaussianEvent(Event):
 
     def __init__(self, epsilon: Real, levels: int, mu_squared: Real, slack: Real) -> None:
         object.__setattr__(self, "response", PureEvent(epsilon))
-        object.__setattr__(self, "levels", _whole("levels", levels, least=2))
+        object.__setattr__(self, "levels", whole("levels", levels, least=2))
         object.__setattr__(self, "vector", GaussianEvent(mu_squared, slack))
 
     def epsilon(self) -> Price:
@@ -359,35 +359,24 @@ def event_from_plain(mapping: object) -> Event:
     """Read what `Event.to_plain` wrote, exactly."""
     if not isinstance(mapping, Mapping):
         raise expected("event", mapping, "to be a table with a kind")
-    plain: dict[str, Any] = {str(key): _read(value) for key, value in mapping.items()}
+    plain: dict[str, Any] = {
+        str(key): event_from_plain(value) if isinstance(value, Mapping) else read(value)
+        for key, value in mapping.items()
+    }
     kind = plain.pop("kind", None)
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise expected("event kind", kind, f"to be one of {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}")
-    names = signature(_KINDS[kind]).parameters
+    kinds = _KINDS if isinstance(kind, str) and kind in _KINDS else _all_kinds()
+    if not isinstance(kind, str) or kind not in kinds:
+        raise expected("event kind", kind, f"to be one of {', '.join(kinds)}{did_you_mean(kind, kinds)}")
+    names = signature(kinds[kind]).parameters
     if set(plain) != set(names):
         raise expected("event", sorted(plain), f"to have exactly the entries {', '.join(names)} besides its kind")
-    return _KINDS[kind](**plain)
+    return kinds[kind](**plain)
 
 
-def _rational(name: str, value: object, *, zero: bool = False) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not math.isfinite(value):
-        raise expected(name, value, "to be a finite rational number")
-    if value < 0 or (value == 0 and not zero):
-        raise expected(name, value, "to be at least 0" if zero else "to be above 0")
-    return Fraction(value)
+def _all_kinds() -> dict[str, type[Event]]:
+    """Those of this file, and those of posterior draws, which are built on them."""
+    from tacit.privacy.approximate_event import ApproximateEvent
+    from tacit.privacy.conjugate_event import ConjugateEvent
+    from tacit.privacy.repeated_event import RepeatedEvent
 
-
-def _whole(name: str, value: object, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise expected(name, value, f"to be a whole number of at least {least}")
-    return value
-
-
-def _written(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
-
-
-def _read(value: object) -> object:
-    if isinstance(value, str) and re.fullmatch(r"[0-9]+/[0-9]*[1-9][0-9]*", value):
-        return Fraction(value)
-    return value
+    return {**_KINDS, **{kind.kind: kind for kind in (RepeatedEvent, ApproximateEvent, ConjugateEvent)}}

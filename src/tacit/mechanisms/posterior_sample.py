@@ -1,0 +1,193 @@
+"""Posterior draws: the mechanism that releases k draws from a tempered posterior, rounded to a public grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tacit.errors import InputError, did_you_mean, expected
+from tacit.losses.loss import Loss, Settings
+from tacit.losses.registry import loss_for, loss_kind
+from tacit.mechanisms.mechanism import Central, Crossing, Law
+from tacit.mechanisms.person import Person
+from tacit.models.draw_law import FAILED, DrawLaw
+from tacit.models.model import Model
+from tacit.noise.entropy import Entropy
+from tacit.privacy.events import Event
+from tacit.privacy.guarantees import Guarantee
+from tacit.schema import Schema
+from tacit.statistics.collector import Collector
+
+_LARGEST = 2**61  # of a rounded number: what lies beyond counts as a failure
+
+
+@dataclass(frozen=True)
+class PosteriorDraws(Crossing):
+    """k draws from ``loss`` with the numbers of ``drawn``, rounded to its grid."""
+
+    loss: Loss
+    drawn: DrawLaw
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the loss."""
+        return self.loss.columns
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The parameters, draw by draw."""
+        names = self.loss.parameters
+        if self.drawn.draws == 1:
+            return names
+        return tuple(f"draw {i}: {name}" for i in range(1, self.drawn.draws + 1) for name in names)
+
+    @property
+    def unit(self) -> int:
+        """The steps of the grid that make a 1."""
+        return self.drawn.grid
+
+    @property
+    def law(self) -> DrawLaw:
+        """The density and the grid."""
+        return self.drawn
+
+    @property
+    def rows(self) -> int | None:
+        """The declared number."""
+        return self.loss.settings.n
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the loss takes for granted."""
+        return self.loss.assumes(dict(self.drawn.numbers))
+
+    def event(self) -> Event:
+        """The event of the loss.
+
+        Proof: what leaves is k draws from the loss's density, each from coins of its own, rounded to a grid that is
+        fixed beforehand. Rounding, and replacing a draw that is not finite by the sign of failure, is post-processing.
+        n is public under replace-one. `Loss.event` proves what the draws cost. []
+        """
+        return self.loss.event(dict(self.drawn.numbers))
+
+    def collector(self) -> Collector:
+        """That of the loss."""
+        return self.loss.collector()
+
+    def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
+        """The draws on the grid; a draw that failed is released as such, whatever the reason."""
+        declared = self.rows
+        if declared is not None and n != declared:  # where the source did not tell beforehand
+            raise expected("n", declared, f"of [mechanism] to be the number of rows, {n}, which is public")
+        found: list[int] = []
+        for draw in self._draws(collected, n, entropy):
+            found += self._rounded(draw)
+        return tuple(found)
+
+    def _draws(self, collected: Any, n: int, entropy: Entropy) -> Any:
+        """The loss's draws; a fault that nobody foresaw is a failure of all of them, and says nothing of the rows."""
+        try:
+            return self.loss.draw(dict(self.drawn.numbers), collected, n, entropy)
+        except Exception:
+            return [None] * self.drawn.draws
+
+    def _rounded(self, draw: Any) -> list[int]:
+        failed = [FAILED] * self.drawn.parameters
+        if draw is None or not all(math.isfinite(value) for value in draw):
+            return failed
+        rounded = [round(float(value) * self.unit) for value in draw]
+        return failed if any(abs(value) > _LARGEST for value in rounded) else rounded
+
+    def check(self, values: tuple[int, ...], n: int) -> None:
+        """Every number lies where draws can lie, or its whole draw failed; n is the declared one."""
+        declared = self.rows
+        if declared is not None and n != declared:
+            raise expected("n", n, f"to be the declared number of rows, {declared}")
+        low, high = (bound * self.unit for bound in self.loss.bounds)
+        size = self.drawn.parameters
+        for start in range(0, len(values), size):
+            draw = values[start : start + size]
+            if any(v == FAILED for v in draw) and any(v != FAILED for v in draw):
+                raise InputError("Expected a draw to have failed as a whole or not at all.")
+            if draw[0] != FAILED and not all(low <= v <= high and abs(v) <= _LARGEST for v in draw):
+                raise InputError("Expected values to lie where the parameters can lie.")
+
+
+@dataclass(frozen=True)
+class PosteriorSample(Settings, Central):
+    """The mechanism that releases posterior draws; its fields are those of `Settings`.
+
+    Left out, one draw from the posterior with the data weighted down until it meets the budget (diffused), by the
+    log-likelihood, on a grid of 2^20 steps to a 1.
+    """
+
+    kind: ClassVar[str] = "posterior-sample"
+    law_field: ClassVar[str] = "sample"
+
+    @property
+    def person(self) -> Person | None:
+        """Every row is one."""
+        return None
+
+    @property
+    def takes_unclamped(self) -> bool:
+        """Where the loss is bounded whatever the covariates are."""
+        return loss_kind(self.loss).unclamped
+
+    @property
+    def whole_rows(self) -> bool:
+        """Not where the covariates are taken for public."""
+        return self.private == "record"
+
+    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> PosteriorDraws:
+        """The loss with numbers calibrated to the budget, or with the numbers that a release has."""
+        loss = loss_for(model, schema, self)
+        if law is not None and not isinstance(law, DrawLaw):
+            raise expected("sample", law.kind, "to be that of posterior draws")
+        numbers = loss.calibrate(budget) if law is None else dict(law.numbers)
+        drawn = DrawLaw(
+            loss=self.loss,
+            sampler=loss.sampler,
+            numbers=tuple((name, float(numbers[name])) for name in sorted(numbers)),
+            draws=self.draws,
+            grid=self.grid,
+            parameters=len(loss.parameters),
+            coordinates=loss.coordinates(numbers),
+        )
+        return PosteriorDraws(loss, drawn)
+
+    def law_from_plain(self, plain: object) -> DrawLaw:
+        """Read a release's sample."""
+        return DrawLaw.from_plain(plain)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[mechanism]`` table of a plan file."""
+        plain: dict[str, Any] = {"kind": self.kind}
+        default = Settings()
+        for name in _KEYS:
+            value = getattr(self, name)
+            if value != getattr(default, name):
+                plain[name] = _plain(value)
+        return {**plain, **{name: _plain(value) for name, value in self.options.items()}}
+
+    @classmethod
+    def from_plain(cls, table: Mapping[str, Any]) -> Self:
+        """Read the ``[mechanism]`` table of a plan file, less its ``kind``."""
+        own = loss_kind(table.get("loss", Settings().loss)).keys
+        known = ("kind", *_KEYS, *own)
+        for name in table:
+            if name not in known:
+                raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
+        said = {name: value for name, value in table.items() if name in _KEYS}
+        return cls(**said, options={name: value for name, value in table.items() if name in own})
+
+
+_KEYS = ("draws", "loss", "tempering", "prior", "public", "n", "private", "grid", "sampler", "gamma")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(v) for name, v in value.items()}
+    return [_plain(v) for v in value] if isinstance(value, tuple) else value

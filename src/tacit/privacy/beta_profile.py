@@ -1,0 +1,65 @@
+"""The exact privacy profile of one draw of a share: hockey-stick divergences of neighbouring Beta posteriors.
+
+Two Beta laws P = Beta(a, b + r) and Q = Beta(a + r, b) have log ratio r (log(1 - x) - log x) + constant, which falls in
+x. So sup over S of P(S) - e^epsilon Q(S) is reached on S = (0, x) where the ratio is e^epsilon, and
+
+    delta = I_x(a, b + r) - e^epsilon I_x(a + r, b),     logit x = -(epsilon - ln[B(a + r, b) / B(a, b + r)]) / r
+
+with I the regularized incomplete beta function. The mirrored order is the same with both arguments swapped. Rows are 0
+or 1 and n is public, so there are 2n ordered pairs, and all of them are taken: no claim about which is the worst is
+needed. (Conversion from Renyi divergences gives 3.4 times the delta for Beta(6, 12), n = 100, epsilon = 1.)
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+MOST_ROWS = 20_000
+# More than the relative error of the incomplete beta function: each term is moved by this much to the safe side.
+_ERROR = 1e-10
+
+
+@lru_cache(maxsize=4096)
+def delta(a: Fraction, b: Fraction, weight: Fraction, n: int, epsilon: float) -> float:
+    """The largest delta at ``epsilon`` over all neighbours, for prior Beta(a, b), data weight r = ``weight``, n rows.
+
+    Proof: above. The threshold x need not be exact: at the best one the derivative is 0, so an error of 1e-10 in its
+    logit, in units of the posterior's width, changes delta by 1e-20. The two terms are moved apart by more than their
+    own error. []
+    """
+    import numpy as np
+
+    ones = np.arange(n, dtype=np.float64)  # of the others
+    r = float(weight)
+    low = float(a) + r * ones
+    high = float(b) + r * (n - 1 - ones)
+    return min(
+        1.0, max(0.0, float(np.max(_one_way(low, high, r, epsilon))), float(np.max(_one_way(high, low, r, epsilon))))
+    )
+
+
+def at_ends(a: Fraction, b: Fraction, weight: Fraction, n: int, epsilon: float) -> float:
+    """`delta` at the four pairs where the others all agree: where the largest one was always found, but unproved."""
+    import numpy as np
+
+    r = float(weight)
+    low = float(a) + r * np.array([0.0, n - 1.0])
+    high = float(b) + r * np.array([n - 1.0, 0.0])
+    return min(
+        1.0, max(0.0, float(np.max(_one_way(low, high, r, epsilon))), float(np.max(_one_way(high, low, r, epsilon))))
+    )
+
+
+def _one_way(a: Any, b: Any, r: float, epsilon: float) -> Any:
+    """delta of P = Beta(a, b + r) against Q = Beta(a + r, b), elementwise, rounded up."""
+    import numpy as np
+    from scipy.special import betainc, expit, gammaln
+
+    log_ratio = gammaln(a + r) - gammaln(a) + gammaln(b) - gammaln(b + r)
+    x = expit((log_ratio - epsilon) / r)
+    return betainc(a, b + r, x) * (1 + _ERROR) - math.exp(min(epsilon, 700.0)) * np.asarray(betainc(a + r, b, x)) * (
+        1 - _ERROR
+    )

@@ -1,0 +1,1 @@
+"""Other ways to a private regression, done right: what one-posterior sampling is measured against."""
