@@ -9,7 +9,7 @@ else
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: demo test test-slow lint docs bench system-deps lock clean
+.PHONY: demo test test-slow lint docs certify bench system-deps lock clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,17 +35,22 @@ lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/basedpyright
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# Hours; goes on where it was stopped. A short version is part of `make test`.
+certify: $(VENV)/.core
+	$(BIN)/python -m tacit.certificates --out docs/certificates
+
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-# Debian packages for optional tests; nothing in `make test` needs them.
+# Debian packages for the tests of the survey page and its client and for those of Spark, which are skipped without.
 system-deps:
-	apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver
+	apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver nodejs \
+	  openjdk-17-jre-headless
 
 # Needs uv: resolves every extra for Python 3.11 to 3.13 at once.
 lock:

@@ -24,7 +24,7 @@ def test_the_public_surface_is_all():
     assert sorted(set(tacit.__all__)) == sorted(tacit.__all__)
 
 
-@pytest.mark.parametrize("verb", ["privatize", "infer", "simulate", "calibrate", "report"])
+@pytest.mark.parametrize("verb", ["privatize", "bounds", "design", "infer", "simulate", "calibrate", "report"])
 def test_a_verb_is_a_function_and_not_its_module(verb):
     assert callable(getattr(tacit, verb))
 

@@ -162,7 +162,7 @@ PLANS = {
     "missing out of bounds": (AGE, "age = {bounds = [18, 65], missing = 7}", "missing"),
     "missing a list": (AGE, "age = {bounds = [18, 65], missing = [1]}", "missing"),
     "a date for a bound": (AGE, "age = [1979-05-27, 2000-01-01]", "column"),
-    "nothing declared for a column": (AGE, "age = []", "column"),
+    "nothing declared for a column": (AGE, "age = []", "age of [schema]"),
     "one level": (LEVELS, '["no"]', "levels"),
     "levels twice": (LEVELS, '["no", "no"]', "levels"),
     "levels of two kinds": (LEVELS, '{levels = ["no", 1]}', "levels"),
@@ -486,7 +486,7 @@ REQUESTS = {
         "dataset",
     ),
     "an unknown option": (case(more=("--epsilon", "3")), "No such option"),
-    "an argument too many": (case(more=("more.csv",)), "argument"),
+    "a file too many": (case(more=("more.csv",)), "more.csv"),
 }
 
 

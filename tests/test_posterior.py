@@ -90,15 +90,3 @@ def test_what_is_no_posterior_is_refused(tmp_path):
     (tmp_path / "junk.nc").write_bytes(b"junk")
     with pytest.raises(tacit.InputError, match="tacit saved"):
         tacit.Posterior.load(tmp_path / "junk.nc")
-
-
-def test_the_page_is_self_contained(posterior, tmp_path):
-    path = tacit.write_report(posterior, tmp_path / "page.html")
-    page = path.read_text()
-    assert page == tacit.report(posterior)
-    for forbidden in ("<script", "<link", "@import", 'src="'):
-        assert forbidden not in page
-    assert "epsilon = 1" in page
-    assert "theta[a]" in page
-    assert page.count("<svg") == 1
-    assert "made-up rows" in page

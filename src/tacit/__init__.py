@@ -1,10 +1,20 @@
 """Differentially private Bayesian inference: a small private release in, an honest posterior out."""
 
+from tacit.audit.audit import Audit as Audit
+from tacit.audit.audit import audit as audit
+from tacit.boundary import partial as partial
 from tacit.boundary import privatize as privatize
 from tacit.boundary import randomize_rows as randomize_rows
+from tacit.bounds import Bounds as Bounds
+from tacit.bounds import bounds as bounds
 from tacit.calibrate import Calibration as Calibration
 from tacit.calibrate import calibrate as calibrate
+from tacit.cite import cite as cite
 from tacit.client import randomize as randomize
+from tacit.design import Design as Design
+from tacit.design import design as design
+from tacit.drawn import Drawn as Drawn
+from tacit.drawn import drawn as drawn
 from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
@@ -13,6 +23,7 @@ from tacit.ledger import Ledger as Ledger
 from tacit.mechanisms.add_noise import AddNoise as AddNoise
 from tacit.mechanisms.local import Local as Local
 from tacit.mechanisms.person import Person as Person
+from tacit.mechanisms.posterior_sample import PosteriorSample as PosteriorSample
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
@@ -26,8 +37,13 @@ from tacit.models.logistic import LogisticRegression as LogisticRegression
 from tacit.models.moment_prior import MomentPrior as MomentPrior
 from tacit.models.normal import Normal as Normal
 from tacit.models.normal import NormalPrior as NormalPrior
+from tacit.models.normal_mean import MeanPrior as MeanPrior
+from tacit.models.normal_mean import NormalMean as NormalMean
 from tacit.models.poisson import Poisson as Poisson
 from tacit.models.poisson_regression import PoissonRegression as PoissonRegression
+from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
+from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
+from tacit.partials import Partial as Partial
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.posterior import Prediction as Prediction
@@ -56,13 +72,17 @@ __all__ = [
     "ZCDP",
     "AddNoise",
     "ApproxDP",
+    "Audit",
     "Bernoulli",
     "BetaPrior",
+    "Bounds",
     "Calibration",
     "Categorical",
     "Category",
     "Composition",
+    "Design",
     "DirichletPrior",
+    "Drawn",
     "Exponential",
     "GammaPrior",
     "Geometric",
@@ -72,15 +92,19 @@ __all__ = [
     "LinearRegression",
     "Local",
     "LogisticRegression",
+    "MeanPrior",
     "MomentPrior",
     "Normal",
+    "NormalMean",
     "NormalPrior",
     "Number",
+    "Partial",
     "Person",
     "Plan",
     "Poisson",
     "PoissonRegression",
     "Posterior",
+    "PosteriorSample",
     "Prediction",
     "PureDP",
     "RefusedError",
@@ -89,11 +113,19 @@ __all__ = [
     "Reports",
     "Schema",
     "Simulation",
+    "SoftmaxRegression",
+    "StatisticalQuery",
     "TacitError",
     "__version__",
+    "audit",
+    "bounds",
     "calibrate",
+    "cite",
     "compose",
+    "design",
+    "drawn",
     "infer",
+    "partial",
     "prior_predictive",
     "privatize",
     "randomize",

@@ -16,7 +16,7 @@ from typing import Any
 
 from tacit.disturb import Disturbance, as_disturbance
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.infer import check_settings, method_name, posterior_arrays, problem_of
+from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
@@ -57,6 +57,11 @@ class Calibration:
         p = self.p_values()
         worst = min(p, key=lambda name: p[name])
         return f"Calibration({len(self.failed)} trials, {len(p)} numbers, least p {p[worst]:.2g} for {worst})"
+
+    def _repr_html_(self) -> str:
+        from tacit.pages.notebook import calibration_card
+
+        return calibration_card(self)
 
     def ks(self) -> dict[str, float]:
         """For each number, the Kolmogorov-Smirnov distance between its ranks and the uniform law."""
@@ -183,8 +188,9 @@ def calibrate(
     """
     plan = as_plan(plan)
     local = isinstance(plan.mechanism, Local)
-    chosen = method_name(plan.model, plan.schema, method, central=not local, local=local)
-    thin = thin if thin is not None else plan.model.methods[chosen].thin
+    problem = problem_of(plan, prior, n)
+    chosen = method_for(problem, method)
+    thin = thin if thin is not None else problem.methods[chosen].thin
     for name, value in (("trials", trials), ("thin", thin)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise expected(name, value, "to be a whole number, at least 1")
@@ -194,7 +200,6 @@ def calibrate(
     except InputError:
         raise expected("draws", draws, f"to be fewer, as {thin} are drawn for each one that is ranked") from None
     departure = None if disturb is None else as_disturbance(disturb)
-    problem = problem_of(plan, prior, n)
     if departure is not None:
         restated = departure.restated(plan.model, plan.schema, problem.prior)
         problem = problem_of(plan, restated, n)
@@ -213,7 +218,7 @@ def calibrate(
         found = posterior_arrays(problem, "naive", few, sums, chains=1, seed=other)
         exact = _studied(found, truths, sums, plan.statistic().unit, draws=draws, thin=1, keep=True, seed=other)
     found = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
-    unit = 1 if local else plan.statistic().unit
+    unit = 1 if local else problem.released()[1]
     return _studied(found, truths, values, unit, draws=draws, thin=thin, keep=keep, seed=seed, non_private=exact)
 
 

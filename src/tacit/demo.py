@@ -54,7 +54,7 @@ def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
                 mean, low, high = (100 * v for v in (row.mean, row.low, row.high))
                 made = 100 * truth[name][label]
                 say(f"   {label:>8}  {mean:5.1f}%   95% interval {low:4.1f}% to {high:4.1f}%   (made with {made:.0f}%)")
-        path = write_report(posterior, folder / f"{name}.html", overwrite=True)
+        path = write_report(posterior, folder / f"{name}.html", overwrite=True, ledger=book)
         say(f"{first + 3}. A page to show somebody: {path}")
     balance = Ledger(book).left("demo survey")
     rest = "nothing" if balance.left is None else balance.left.symbols

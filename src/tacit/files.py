@@ -57,13 +57,16 @@ def _same_file(path: str | Path, other: str | Path) -> bool:
         return False
 
 
-def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: bool) -> Path:
-    """Write to a temporary file beside ``path``, sync it, and move it into place in one step."""
+def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: bool, private: bool = False) -> Path:
+    """Write to a temporary file beside ``path``, sync it, and move it into place in one step.
+
+    Where it is ``private`` nobody but its owner may ever read it.
+    """
     target = check_writable(path, name=name, overwrite=overwrite)
     temporary = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}"
     with uninterrupted():
         try:
-            with open(temporary, "xb") as stream:
+            with open(temporary, "xb", opener=_owners_only if private else None) as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -84,6 +87,10 @@ def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: 
             with suppress(OSError):
                 os.unlink(temporary)
     return target
+
+
+def _owners_only(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _put(temporary: Path, target: Path) -> None:

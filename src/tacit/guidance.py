@@ -72,7 +72,8 @@ def _about_the_data(posterior: Posterior) -> list[str]:
         if share > _MUCH_CLAMPED:
             found.append(
                 f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "
-                "and were clamped. Results are about the clamped values; wider bounds would cost more noise."
+                "and were clamped. Results are about the clamped values; wider bounds would cost more noise. If you "
+                "know that hardly any do, the values are only not bell-shaped, and this does not apply."
             )
     return found
 

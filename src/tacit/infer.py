@@ -10,6 +10,9 @@ from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.models.conjugate import ConjugateModel
+from tacit.models.draw_law import FAILED, DrawLaw
 from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.noise.noise import Noise
@@ -58,11 +61,11 @@ def infer(
     problem = Problem(
         plan.model,
         plan.schema,
-        prior_for(plan.model, plan.schema, prior),
-        tuple(Site(site[0].n, tuple(one.noise for one in site)) for site in releases),
+        prior_of(plan, prior),
+        tuple(_site(site) for site in releases),
         tuple(Survey(group.n, group.client) for group in groups),
     )
-    name = method_name(problem.model, problem.schema, method, central=bool(releases), local=bool(groups))
+    name = method_for(problem, method)
     _check_pools(problem, name)
     values = [value for one in everything for value in one.values]
     values += [number for group in groups for number in summary_of(problem.model, group.client, group.values)]
@@ -84,10 +87,24 @@ def infer(
             "prior": json.dumps(problem.prior.to_plain()),
             "method": name,
             "seed": str(seed),
+            "warmup": str(warmup),
             "inference_library": "tacit",
         },
     )
     return Posterior(tree)
+
+
+def _site(releases: Sequence[Release]) -> Site:
+    """The rows that some releases are about; posterior draws stand alone."""
+    first = releases[0]
+    if not any(isinstance(one.law, DrawLaw) for one in releases):
+        return Site(first.n, tuple(one.noise for one in releases))
+    if len(releases) > 1:
+        raise expected("release", len(releases), "to be one alone: posterior draws are not pooled with other releases")
+    if FAILED in first.values:
+        raise expected("release", first.id, "to hold draws: one of them failed, which its sampler may do")
+    assert isinstance(first.law, DrawLaw)
+    return Site(first.n, (), first.law)
 
 
 def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
@@ -138,7 +155,9 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
 
 
 def _check_pools(problem: Problem, name: str) -> None:
-    methods = problem.model.methods
+    methods = problem.methods
+    if len(problem.sites) + len(problem.surveys) > 1 and any(site.sample is not None for site in problem.sites):
+        raise expected("release", len(problem.sites), "to be one alone: posterior draws are not pooled")
     for field, needed, what in (
         ("sites", len(problem.sites) > 1, "several datasets"),
         ("releases", any(len(site.noises) > 1 for site in problem.sites), "several releases of the same rows"),
@@ -155,10 +174,22 @@ def problem_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] |
 
 def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> Problem:
     """What a method needs for n rows under a plan, as one release or as n reports."""
-    whole = prior_for(plan.model, plan.schema, prior)
+    whole = prior_of(plan, prior)
     if isinstance(plan.mechanism, Local):
         return Problem(plan.model, plan.schema, whole, (), (Survey(n, plan.client()),))
-    return Problem(plan.model, plan.schema, whole, (Site(n, (plan.noise(),)),))
+    law = plan.crossing().law
+    site = Site(n, (), law) if isinstance(law, DrawLaw) else Site(n, (plan.noise(),))
+    return Problem(plan.model, plan.schema, whole, (site,))
+
+
+def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
+    """`prior_for` the plan's model, and then the public rows that a plan of posterior draws names: counted once."""
+    found = prior_for(plan.model, plan.schema, prior)
+    mechanism = plan.mechanism
+    if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
+        return found
+    assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one
+    return plan.model.with_public(found, mechanism.public, plan.schema)
 
 
 def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None) -> Prior:
@@ -171,6 +202,21 @@ def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | N
     if type(prior) is not type(default):
         raise expected("prior", prior, f"to be a {type(default).__name__} or a mapping of its numbers")
     return prior
+
+
+def method_for(problem: Problem, method: str | None) -> str:
+    """The method that was asked for, or the default one for the problem's evidence."""
+    if any(site.sample is not None for site in problem.sites):
+        known = problem.methods
+        if not known:
+            raise expected(
+                "family", problem.model.family, "to be one that is inferred from draws; read them by `drawn`"
+            )
+        if method is not None and method not in known:
+            raise expected("method", method, f"to be one for posterior draws: {', '.join(known)}")
+        return method if method is not None else next(iter(known))
+    central, local = bool(problem.sites), bool(problem.surveys)
+    return method_name(problem.model, problem.schema, method, central=central, local=local)
 
 
 def method_name(model: Model, schema: Schema, method: str | None, *, central: bool = True, local: bool = False) -> str:
@@ -210,10 +256,7 @@ def posterior_arrays(
 
     from tacit.samplers.backend import run
 
-    central, unit = 0, 1
-    if problem.sites:
-        central = sum(len(site.noises) for site in problem.sites) * len(problem.statistic.entries)
-        unit = problem.statistic.unit
+    central, unit = problem.released()
     released = np.array([[*(v / unit for v in row[:central]), *row[central:]] for row in values], np.float64)
     arrays, diagnostics = run(_chain(problem, method, settings), released, chains=chains, seed=seed)
     return {k: np.asarray(v) for k, v in arrays.items()}, {k: np.asarray(v) for k, v in diagnostics.items()}
@@ -222,4 +265,4 @@ def posterior_arrays(
 @lru_cache(maxsize=64)
 def _chain(problem: Problem, method: str, settings: Settings) -> Chain:
     """The same object for the same problem, so that what was compiled for it is found again."""
-    return problem.model.methods[method].build(problem, settings)
+    return problem.methods[method].build(problem, settings)

@@ -20,14 +20,14 @@ from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Central, Crossing, Law, Mechanism
 from tacit.mechanisms.registry import mechanism_from_plain
 from tacit.models.model import Model
-from tacit.models.registry import FAMILIES
+from tacit.models.registry import DRAWN, FAMILIES
 from tacit.noise.noise import Noise
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
-from tacit.schema import Schema
+from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
 
 
@@ -48,7 +48,15 @@ class Plan:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
         if self.mechanism.person is not None and self.mechanism.person.id in self.schema:
             raise expected("id", self.mechanism.person.id, "not to be declared in the schema as well")
+        for name, column in self.schema.items():
+            if isinstance(column, Number) and not (column.clamp or self.mechanism.takes_unclamped):
+                raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
         self.event()  # refuses what does not fit together, long before data is near
+
+    def _repr_html_(self) -> str:
+        from tacit.pages.notebook import plan_card
+
+        return plan_card(self)
 
     def event(self) -> Event:
         """What one release costs, or one person's report, from public parameters alone."""
@@ -119,6 +127,7 @@ class Plan:
         for name in known[:3]:
             if name not in tables:
                 raise InputError(f"Expected the plan to have a [{name}] table.")
+        _refuse_blanks(tables)
         return cls(
             model=_model_from_plain(tables["model"]),
             schema=Schema(tables["schema"]),
@@ -153,13 +162,27 @@ class Plan:
         return write_atomically(path, self.to_toml().encode(), name="plan", overwrite=overwrite)
 
 
+def _refuse_blanks(tables: Mapping[str, Any]) -> None:
+    """Refuse what `tacit init` leaves to be filled in, all of it in one sentence."""
+    blanks = [
+        f"{key} of [{table}]"
+        for table, content in tables.items()
+        for key, value in content.items()
+        if isinstance(value, str | list) and not value
+    ]
+    if blanks:
+        rest = f" and {len(blanks) - 6} more" if len(blanks) > 6 else ""
+        raise expected("blanks", len(blanks), f"to be filled in, or their lines deleted: {', '.join(blanks[:6])}{rest}")
+
+
 def _model_from_plain(table: Mapping[str, Any]) -> Model:
+    families = {**FAMILIES, **DRAWN}
     if "family" not in table:
-        raise InputError(f"Expected [model] to say its family: one of {', '.join(FAMILIES)}.")
+        raise InputError(f"Expected [model] to say its family: one of {', '.join(families)}.")
     family = table["family"]
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise expected("family", family, f"to be one of {', '.join(FAMILIES)}{did_you_mean(family, FAMILIES)}")
-    return FAMILIES[family].from_plain({k: v for k, v in table.items() if k != "family"})
+    if not isinstance(family, str) or family not in families:
+        raise expected("family", family, f"to be one of {', '.join(families)}{did_you_mean(family, families)}")
+    return families[family].from_plain({k: v for k, v in table.items() if k != "family"})
 
 
 def as_plan(plan: Plan | str | Path) -> Plan:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
+from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
@@ -148,12 +149,19 @@ class Posterior:
 
     def summary(self, probability: float = 0.95) -> tuple[Row, ...]:
         """Mean, sd, equal-tailed interval, effective sample sizes and R-hat of every number."""
-        rows: list[Row] = []
-        for variable, array in self.tree["posterior"].data_vars.items():
-            values = array.values.reshape(*array.shape[:2], -1)
-            for i, label in enumerate(_labels(str(variable), array)):
-                rows.append(_row(label, values[:, :, i], probability))
-        return tuple(rows)
+        if probability not in self._summaries:
+            rows: list[Row] = []
+            for variable, array in self.tree["posterior"].data_vars.items():
+                values = array.values.reshape(*array.shape[:2], -1)
+                for i, label in enumerate(_labels(str(variable), array)):
+                    rows.append(_row(label, values[:, :, i], probability))
+            self._summaries[probability] = tuple(rows)
+        return self._summaries[probability]
+
+    @cached_property
+    def _summaries(self) -> dict[float, tuple[Row, ...]]:
+        """Made once for each probability: a report and its warnings ask several times."""
+        return {}
 
     def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
         """A regression's coefficients in the units of the data, summarised."""
@@ -172,9 +180,12 @@ class Posterior:
     def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
         """Independent draws of the parameters from the prior."""
         plan = self.plan
+        return prior_draws(plan.model, plan.schema, self.whole_prior(), draws=draws, seed=seed)
+
+    def whole_prior(self) -> Prior:
+        """The prior as an object of its family."""
         numbers = {name: tuple(v) if isinstance(v, list) else v for name, v in self.prior.items()}
-        prior = plan.model.default_prior(plan.schema).replaced(numbers)
-        return prior_draws(plan.model, plan.schema, prior, draws=draws, seed=seed)
+        return self.plan.model.default_prior(self.plan.schema).replaced(numbers)
 
     def predict(self, new: Any, *, seed: int = 0) -> Prediction:
         """What a regression expects at new, public design points: a mapping of columns or a data frame.
@@ -202,6 +213,11 @@ class Posterior:
         from tacit.guidance import warnings_about
 
         return warnings_about(self)
+
+    def _repr_html_(self) -> str:
+        from tacit.pages.notebook import posterior_card
+
+        return posterior_card(self)
 
     def to_arviz(self) -> Any:
         """What the installed ArviZ works on: InferenceData before version 1.0, this DataTree from then on."""
@@ -261,7 +277,7 @@ def _is_whole(posterior: Posterior) -> bool:
     lead = next(iter(arrays.values())).shape[:2]
     return (
         isinstance(posterior.prior, dict)
-        and posterior.method in plan.model.methods
+        and posterior.method in {**plan.model.methods, **plan.model.draw_methods}
         and len(lead) == 2
         and min(lead) >= 1
         and set(arrays) <= set(dims)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,11 @@ class Release:
         if self.ledger is not None:
             _check_receipt(self.ledger)
 
+    def _repr_html_(self) -> str:
+        from tacit.pages.notebook import release_card
+
+        return release_card(self)
+
     @cached_property
     def crossing(self) -> Crossing:
         """The way across the boundary that this release took."""
@@ -85,8 +90,8 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was promised to the people in the data: the plan's budget, which the noise meets."""
-        return self.plan.budget
+        """What was promised to the people in the data: the plan's budget, which the law meets, and what it assumes."""
+        return replace(self.plan.budget, assumes=self.crossing.assumes)
 
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
@@ -110,6 +115,11 @@ class Release:
         """Read the JSON object; refuse what is unknown, missing or contradicts its own plan."""
         if not isinstance(plain, dict):
             raise InputError("Expected the release to be a JSON object.")
+        if "partial" in plain:
+            raise InputError(
+                "Expected a release, not a partial, which holds exact sums: keep it safe, and let tacit privatize make "
+                "a release of it."
+            )
         version = plain.get("format")
         if not isinstance(version, int) or isinstance(version, bool):
             raise expected("format", version, "to be the whole number that every release starts with")

@@ -91,6 +91,11 @@ class Reports:
         """A name that the reports themselves give."""
         return hashlib.sha256(json.dumps(self.header(), sort_keys=True).encode() + self._content()).hexdigest()[:32]
 
+    def _repr_html_(self) -> str:
+        from tacit.pages.notebook import reports_card
+
+        return reports_card(self)
+
     def warnings(self) -> tuple[str, ...]:
         """What the sender of a report should know."""
         found: list[str] = []

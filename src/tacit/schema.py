@@ -21,14 +21,18 @@ class Number:
     """A numeric column with public bounds; what lies outside is clamped.
 
     ``missing`` stands in for every empty, unreadable or non-finite cell. It is public; the middle of the bounds unless
-    said otherwise.
+    said otherwise. With ``clamp`` false the bounds are units only, in which a prior is stated, and values outside keep
+    their size: for mechanisms whose privacy asks nothing of such a column.
     """
 
     low: float
     high: float
     missing: float = field(default=math.nan)
+    clamp: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.clamp, bool):
+            raise expected("clamp", self.clamp, "to be true or false")
         for name in ("low", "high", "missing"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
@@ -51,7 +55,9 @@ class Number:
         bounds = [_shortest(self.low), _shortest(self.high)]
         if self == Number(self.low, self.high):
             return bounds
-        return {"bounds": bounds, "missing": _shortest(self.missing)}
+        middle = Number(self.low, self.high).missing
+        missing = {} if self.missing == middle else {"missing": _shortest(self.missing)}
+        return {"bounds": bounds, **missing, **({} if self.clamp else {"clamp": False})}
 
 
 @dataclass(frozen=True)
@@ -142,12 +148,14 @@ def _column_from_plain(value: object) -> Column:
     if isinstance(value, Mapping):
         keys = set(value)
         for key in value:
-            if key not in ("bounds", "levels", "missing"):
-                hint = did_you_mean(key, ("bounds", "levels", "missing"))
-                raise expected("key", key, f"to be bounds, levels or missing{hint}")
+            if key not in ("bounds", "levels", "missing", "clamp"):
+                hint = did_you_mean(key, ("bounds", "levels", "missing", "clamp"))
+                raise expected("key", key, f"to be bounds, levels, missing or clamp{hint}")
         if len(keys & {"bounds", "levels"}) != 1:
             raise expected("column", dict(value), "to have either `bounds` or `levels`, and perhaps `missing`")
         if "levels" in keys:
+            if "clamp" in keys:
+                raise expected("clamp", value["clamp"], "to be left out for a column with levels")
             levels = value["levels"]
             if not isinstance(levels, list | tuple):
                 raise expected("levels", levels, "to be a list")
@@ -155,7 +163,7 @@ def _column_from_plain(value: object) -> Column:
         bounds = value["bounds"]
         if not isinstance(bounds, list | tuple) or len(bounds) != 2:
             raise expected("bounds", bounds, "to be two numbers")
-        return Number(bounds[0], bounds[1], value.get("missing", math.nan))
+        return Number(bounds[0], bounds[1], value.get("missing", math.nan), value.get("clamp", True))
     if isinstance(value, list | tuple):
         if value and all(isinstance(v, str) for v in value):
             return Category(tuple(value))

@@ -15,12 +15,12 @@ from tacit.boundary import collect, needed
 from tacit.disturb import Disturbance
 from tacit.errors import expected
 from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for, summary_of
-from tacit.mechanisms.add_noise import Sums
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
+from tacit.statistics.collector import Sums
 
 _MOST_ROWS = 10**8
 

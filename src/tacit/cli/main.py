@@ -16,12 +16,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from tacit.cli import ledger
-from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, harmless, print_json, progress, say
+from tacit.cli import audit, bounds, calibrate, collect, design, init, ledger, partial, report
+from tacit.cli.shared import (
+    EngineName,
+    Json,
+    Overwrite,
+    PlanFile,
+    Seed,
+    Tsv,
+    check_form,
+    print_json,
+    print_table,
+    print_tsv,
+    progress,
+    say,
+    tell,
+)
 from tacit.errors import InputError, RefusedError, TacitError, expected
 from tacit.version import __version__
+
+_FEW = 12  # statistics that `check` shows
 
 app = typer.Typer(
     name="tacit",
@@ -32,7 +47,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(init.init)
+app.command()(bounds.bounds)
+app.command()(design.design)
 app.add_typer(ledger.app, name="ledger")
+app.command()(report.report)
+app.command()(report.cite)
+app.command()(audit.audit)
+app.command()(calibrate.calibrate)
+app.command()(partial.partial)
+app.command()(collect.collect)
+app.command()(collect.reports)
 
 
 @app.callback(invoke_without_command=True)
@@ -48,23 +73,44 @@ def _main(  # pyright: ignore[reportUnusedFunction]
 
 
 @app.command()
-def check(plan: PlanFile, as_json: Json = False) -> None:
-    """Explain a plan in plain words: what is read, what is released, what is promised."""
+def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
+    """Explain a plan in plain words: what is read and released, with how much noise, what is promised and learnt."""
     from tacit.plan import Plan
+    from tacit.report.approval import approval_plain, learnable, noise_table, sensitivity_sentence, statement
     from tacit.report.words import explain, explain_plain
 
+    check_form(as_json, as_tsv)
     loaded = Plan.load(plan)
+    noises = noise_table(loaded)
     if as_json:
-        print_json(explain_plain(loaded))
+        print_json({**explain_plain(loaded), **approval_plain(loaded)})
+        return
+    if as_tsv:
+        print_tsv(noises)
         return
     for line in explain(loaded):
-        say(line)
+        tell(line)
+    if sensitivity := sensitivity_sentence(loaded):
+        tell(f"Sensitivity: {sensitivity}.")
+    tell(f"For a data-protection officer: {statement(loaded)}")
+    tell(f"An analyst can learn: {learnable(loaded)}")
+    if noises:
+        shown = noises[:_FEW] if len(noises) > _FEW + 1 else noises
+        rows = [[row["statistic"], f"{row['sd']:.4g}"] for row in shown]
+        print_table(("statistic", "sd of its noise, in rows"), rows)
+        if len(shown) < len(noises):
+            say(f"... and {len(noises) - len(shown)} more; --tsv prints all.")
 
 
 @app.command()
 def privatize(
     plan: PlanFile,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows: a CSV, Parquet or Arrow file.")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA...", help="The rows: CSV, Parquet or Arrow files, a folder or a DuckDB table; or partials."
+        ),
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="The ledger that pays; with --dataset.", show_default=False)
@@ -73,19 +119,23 @@ def privatize(
         bool, typer.Option("--no-ledger", help="Release without a ledger; the release says so.")
     ] = False,
     dataset: Annotated[str | None, typer.Option("--dataset", help="The name of the rows.", show_default=False)] = None,
+    engine: EngineName = "local",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Spend privacy on rows that you hold, and write the release. The only command that reads your rows."""
+    """Spend privacy on rows that you hold, and write the release."""
     import tacit
+    from tacit.engines.open import opened_engine
     from tacit.files import check_apart, check_writable
 
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
         raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")
-    check_apart(output, "output", plan=plan, data=data, ledger=ledger)
+    for path in data:
+        check_apart(output, "output", plan=plan, data=path, ledger=ledger)
     check_writable(output, name="output", overwrite=overwrite)
-    with progress("Reading rows", "rows") as advance:
-        release = tacit.privatize(data, plan, ledger=ledger, dataset=dataset, progress=advance)
+    rows = data[0] if len(data) == 1 else data
+    with opened_engine(engine) as chosen, progress("Reading rows", "rows") as advance:
+        release = tacit.privatize(rows, plan, ledger=ledger, dataset=dataset, engine=chosen, progress=advance)
     try:
         release.save(output, overwrite=overwrite)
     except TacitError as error:
@@ -96,11 +146,16 @@ def privatize(
     if as_json:
         print_json({**{k: v for k, v in release.to_plain().items() if k != "plan"}, "release": str(output)})
         return
-    numbers = "1 noisy number" if len(release.values) == 1 else f"{len(release.values)} noisy numbers"
+    what = "drawn" if release.plan.mechanism.kind == "posterior-sample" else "noisy"
+    numbers = f"1 {what} number" if len(release.values) == 1 else f"{len(release.values)} {what} numbers"
     unit = release.plan.mechanism.person
     whom = f"{release.n:,} rows" if unit is None else f"{release.n // unit.max_rows:,} people"
     say(f"Released {numbers} about {whom} of {release.dataset!r}: {output}")
     say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
+    for assumption in release.guarantee.assumes:
+        say(f"Assumes: {assumption}.")
+    if data[0].suffix == ".partial":
+        say(f"Assumes: nobody is in two of the {len(data)} partials. Delete them: they are as secret as the rows.")
 
 
 @app.command()
@@ -156,11 +211,14 @@ def infer(
     warmup: Annotated[int, typer.Option("--warmup", help="Draws thrown away first.")] = 500,
     overwrite: Overwrite = False,
     as_json: Json = False,
+    as_tsv: Tsv = False,
 ) -> None:
     """Turn a release, or several, into a posterior whose intervals include the noise that privacy added."""
     import tacit
     from tacit.files import check_apart, check_writable
+    from tacit.models.regression import Regression
 
+    check_form(as_json, as_tsv)
     for path in release:
         check_apart(output, "output", release=path)
     check_writable(output, name="output", overwrite=overwrite)
@@ -183,19 +241,25 @@ def infer(
         )
         posterior.save(output, overwrite=overwrite)
     rows = posterior.summary()
+    natural = posterior.coefficients() if isinstance(posterior.plan.model, Regression) else ()
     if as_json:
-        summary = [
-            {k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows
-        ]
         print_json(
             {
                 "posterior": str(output),
                 "warnings": list(posterior.warnings()),
                 "assumes": list(posterior.assumes),
-                "summary": summary,
+                "summary": _plain(rows),
+                **({"coefficients": _plain(natural)} if natural else {}),
             }
         )
         return
+    if as_tsv:
+        print_tsv([vars(row) for row in rows])
+        return
+    if natural:
+        say("In the units of the data:")
+        _print_summary(natural)
+        say("Mapped, each column from its bounds to [-1, 1]:")
     _print_summary(rows)
     for warning in posterior.warnings():
         say(f"Note: {warning}")
@@ -216,18 +280,17 @@ def _prior_change(text: str) -> tuple[str, Any]:
     return name, numbers[0] if len(numbers) == 1 else tuple(numbers)
 
 
-def _print_summary(rows: Any) -> None:
-    from rich.table import Table
+def _plain(rows: Any) -> list[dict[str, Any]]:
+    return [{k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows]
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("number")
-    for heading in ("mean", "sd", "95% from", "to", "ESS", "R-hat"):
-        table.add_column(heading, justify="right")
-    for row in rows:
+
+def _print_summary(rows: Any) -> None:
+    def cells(row: Any) -> list[str]:
         ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
         r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
-        table.add_row(harmless(row.name), *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat)
-    Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False).print(table)
+        return [row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat]
+
+    print_table(("number", "mean", "sd", "95% from", "to", "ESS", "R-hat"), [cells(row) for row in rows])
 
 
 @app.command()
@@ -256,27 +319,6 @@ def simulate(
     say(f"Simulated {n:,} rows and released them: {output}")
     for name, value in truth.items():
         say(f"True {name}: {value}")
-
-
-@app.command()
-def report(
-    posterior: Annotated[Path, typer.Argument(metavar="POSTERIOR", help="The posterior, a netCDF file.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes, an HTML file.")],
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> None:
-    """Write one self-contained HTML page about a posterior."""
-    import tacit
-    from tacit.files import check_apart, check_writable
-
-    check_apart(output, "output", posterior=posterior)
-    check_writable(output, name="output", overwrite=overwrite)
-    with progress("Drawing", None):
-        tacit.write_report(posterior, output, overwrite=overwrite)
-    if as_json:
-        print_json({"report": str(output)})
-        return
-    say(f"Wrote {output}")
 
 
 @app.command()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +15,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from tacit.errors import InputError
+
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+Tsv = Annotated[bool, typer.Option("--tsv", help="Print the table with tabs between its cells, for scripts.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it is there.")]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="Who reads the rows: local, dask, tcp://HOST:PORT (a Dask scheduler) or spark.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable.")]
 
 
@@ -26,9 +36,47 @@ def say(line: str) -> None:
     print(harmless(line), flush=True)
 
 
+def tell(sentence: str) -> None:
+    """Print prose: on a terminal broken between words, the further lines set in; elsewhere one line, as it is."""
+    if not sys.stdout.isatty():
+        say(sentence)
+        return
+    width = max(40, min(shutil.get_terminal_size().columns, 100))
+    say(textwrap.fill(sentence, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+
+
 def print_json(value: Any) -> None:
     """Print one JSON object."""
     print(json.dumps(value, indent=2, ensure_ascii=True), flush=True)
+
+
+def check_form(as_json: bool, as_tsv: bool) -> None:
+    """Refuse two forms of output at once."""
+    if as_json and as_tsv:
+        raise InputError("Expected either --json or --tsv, not both.")
+
+
+def print_tsv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a table with a header line; numbers with all their digits, nothing where there is no value."""
+
+    def cell(value: Any) -> str:
+        return "" if value is None else harmless(str(value)).replace("\t", " ").replace("\n", " ")
+
+    for line in (list(rows[0]), *(row.values() for row in rows)) if rows else ():
+        print("\t".join(map(cell, line)))
+    sys.stdout.flush()
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Print a table for people, the first ``left`` columns flush left: as wide as the terminal, or else 120 columns."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="" if os.environ.get("NO_COLOR") else "bold", pad_edge=False)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i < left else "right", no_wrap=i < left)
+    for row in rows:
+        table.add_row(*map(harmless, row))
+    Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False).print(table)
 
 
 def harmless(text: str) -> str:
@@ -47,7 +95,34 @@ def progress(what: str, unit: str | None) -> Generator[Any]:
 
     columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
     if unit is not None:
-        columns.insert(2, TextColumn(f"{{task.completed:,.0f}} {unit}"))
+        columns[2:2] = [TextColumn("{task.fields[said]}")]
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done: bar.advance(task, done)
+        yield _Bar(bar, bar.add_task(what, total=None, said=""), unit or "")
+
+
+class _Bar:
+    """What is called with so many more done; `expect` says how many there will be, where that is known."""
+
+    def __init__(self, bar: Any, task: Any, unit: str) -> None:
+        self._bar, self._task, self._unit = bar, task, unit
+
+    def expect(self, total: int | None) -> None:
+        self._bar.update(self._task, total=total)
+
+    def __call__(self, done: int) -> None:
+        self._bar.advance(self._task, done)
+        task = self._bar.tasks[self._task]
+        self._bar.update(self._task, said=pace(task.completed, task.total, task.elapsed or 0.0, self._unit))
+
+
+def pace(done: float, total: float | None, seconds: float, unit: str) -> str:
+    """How far it is, how fast it goes, and how long it will take at this pace."""
+    words = f"{done:,.0f} {unit}" if total is None else f"{done:,.0f} of {total:,.0f} {unit}"
+    if seconds < 0.5 or not done:
+        return words
+    speed = done / seconds
+    words += f", {speed:,.0f} {unit}/s"
+    if total is None:
+        return words
+    left = max(total - done, 0) / speed
+    return f"{words}, {left:,.0f} s left" if left < 120 else f"{words}, {left / 60:,.0f} min left"
