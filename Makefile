@@ -32,8 +32,8 @@ test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m slow
 
 lint: $(VENV)/.test $(VENV)/.lint
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks papers
+	$(BIN)/ruff format --check src tests benchmarks papers
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-cache
 

@@ -78,8 +78,24 @@ def test_the_file_is_marked_guarded_and_whole(sites, tmp_path):
     for content in (whole[:-20], "", "[]", whole.replace(number, "1"), whole.replace('"n": 50', '"n": 51'), "{}"):
         path.write_text(content)
         message = refused(lambda: tacit.Partial.load(path))
-        assert "a.partial" in message
+        assert message.startswith("Expected partial=")  # with its path, of which a long one is cut
         assert number not in message
+
+
+def test_a_release_of_partials_says_what_it_assumes(sites, tmp_path):
+    """In the promise, in the file and after reading it back; a release of one partial, or of rows, assumes nothing."""
+    pooled = tacit.privatize(sites, sites[0].plan, ledger=None)
+    assert pooled.partials == len(sites)
+    assert pooled.guarantee.assumes == (f"nobody is in two of the {len(sites)} partials",)
+    again = tacit.Release.load(pooled.save(tmp_path / "pooled.json"))
+    assert again == pooled
+    assert again.guarantee.assumes == pooled.guarantee.assumes
+    alone = tacit.privatize(sites[:1], sites[0].plan, ledger=None)
+    assert alone.guarantee.assumes == ()
+    assert "partials" not in alone.to_plain()
+    for lie in (1, 0, "2", True):
+        with pytest.raises(tacit.InputError):
+            tacit.Release.from_plain({**pooled.to_plain(), "partials": lie})
 
 
 def test_infer_refuses_a_partial(sites, tmp_path):

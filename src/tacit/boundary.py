@@ -90,6 +90,7 @@ def privatize(
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
+        partials=1 if partials is None else len(partials),
         law=crossing.law,
     )
     if book is not None and receipt is not None:

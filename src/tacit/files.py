@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 import stat
@@ -11,6 +12,9 @@ from pathlib import Path
 
 from tacit.errors import InputError, expected
 from tacit.interrupts import uninterrupted
+
+DATA_SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
+"""Of files that hold rows."""
 
 
 def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
@@ -37,17 +41,25 @@ def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
 def check_apart(path: str | Path, name: str, **others: str | Path | None) -> None:
     """Refuse an output that is one of the ``others``, which are read or kept: overwriting would destroy it.
 
-    A folder stands for the Parquet files right inside it, a ledger also for the files that SQLite puts beside it.
+    Data may be a folder or a pattern, which stand for the data files they hold or match, or a table of a database,
+    which stands for the file. A ledger also stands for the files that SQLite puts beside it.
     """
     target = os.path.realpath(path)
     for other, place in others.items():
         if place is None:
             continue
-        taken = os.path.realpath(place)
-        inside = target.lower().endswith(".parquet") and os.path.dirname(target) == taken
-        beside = other == "ledger" and target in (f"{taken}-journal", f"{taken}-wal", f"{taken}-shm")
-        if target == taken or inside or beside or _same_file(path, place):
-            raise expected(name, str(path), f"not to be the {other} or part of it, which would be lost")
+        for one in _places(place) if other == "data" else [str(place)]:
+            taken = os.path.realpath(one)
+            inside = target.lower().endswith(DATA_SUFFIXES) and target.startswith(taken.rstrip(os.sep) + os.sep)
+            beside = other == "ledger" and target in (f"{taken}-journal", f"{taken}-wal", f"{taken}-shm")
+            if target == taken or inside or beside or _same_file(path, one):
+                raise expected(name, str(path), f"not to be the {other} or part of it, which would be lost")
+
+
+def _places(data: str | Path) -> list[str]:
+    """The files and folders that the data are in."""
+    text = str(data).split("::")[0]
+    return [text, *glob.glob(text, recursive=True)]
 
 
 def _same_file(path: str | Path, other: str | Path) -> bool:

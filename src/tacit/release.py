@@ -32,6 +32,7 @@ class Release:
 
     ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which ledger entry paid for it; None
     means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
+    ``partials`` is how many sites' exact sums were added up before the noise; 1 where the rows were in one place.
     """
 
     plan: Plan
@@ -41,6 +42,7 @@ class Release:
     id: str
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
+    partials: int = 1
     law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
 
     def __post_init__(self) -> None:
@@ -58,6 +60,8 @@ class Release:
             check_name(name, getattr(self, name))
         if not isinstance(self.simulated, bool):
             raise expected("simulated", self.simulated, "to be true or false")
+        if not _is_int(self.partials) or self.partials < 1:
+            raise expected("partials", self.partials, "to be a whole number, at least 1")
         if self.ledger is not None:
             _check_receipt(self.ledger)
 
@@ -91,7 +95,8 @@ class Release:
     @property
     def guarantee(self) -> Guarantee:
         """What was promised to the people in the data: the plan's budget, which the law meets, and what it assumes."""
-        return replace(self.plan.budget, assumes=self.crossing.assumes)
+        disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
+        return replace(self.plan.budget, assumes=(*self.crossing.assumes, *disjoint))
 
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
@@ -108,6 +113,7 @@ class Release:
             "guarantee": self.guarantee.to_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
+            **({"partials": self.partials} if self.partials > 1 else {}),
         }
 
     @classmethod
@@ -141,6 +147,7 @@ class Release:
                 id=plain["id"],
                 ledger=plain["ledger"],
                 simulated=plain["simulated"],
+                partials=plain.get("partials", 1),
                 law=plan.central().law_from_plain(plain[plan.central().law_field]),
             )
         except KeyError as error:

@@ -11,13 +11,14 @@ from tacit.models.registry import FAMILIES
 
 _INTRODUCTION = """# Certificates
 
-Every family, mechanism and method that is shipped, attacked and calibrated. `make certify` makes this page; what
-the columns mean is said in [Audit and calibration](../audit.md). Do not edit it by hand.
+A row for every family, mechanism and method that is shipped. {done:,} of {total:,} rows have been run to their end:
+{audits} of mechanisms, {calibrations} of posteriors. The others say so, and claim nothing. `make certify` makes this
+page; what the columns mean is said in [Audit and calibration](../audit.md). Do not edit it by hand.
 """
 
 _AUDITS = """## Mechanisms
 
-Each was attacked by `tacit audit`: the exact privacy curve of the worst pair of records that was found, on the
+Each row with a verdict was attacked by `tacit audit`: the exact privacy curve of the worst pair of records that was found, on the
 lattice as implemented; the outcomes of real runs with fresh entropy against the stated law; a likelihood-ratio
 attack. **uses** is how much of the promise the worst pair uses. **attack** is the epsilon that the attack shows at
 95% confidence, for comparison. One audit accuses a right mechanism with a probability of at most 1e-6.
@@ -25,8 +26,8 @@ attack. **uses** is how much of the promise the worst pair uses. **attack** is t
 
 _CALIBRATIONS = """## Posteriors
 
-Each was checked by simulation-based calibration through the whole path. **least p** is the smallest p-value over
-all numbers, of the Kolmogorov-Smirnov test that ranks are uniform and of how often intervals hold the truth, after
+Each row with a verdict was checked by simulation-based calibration through the whole path. **least p** is the smallest
+p-value over all numbers, of the Kolmogorov-Smirnov test that ranks are uniform and of how often intervals hold the truth, after
 Bonferroni; below 0.001 a posterior is called not calibrated. **95% covers** goes from the worst number to the
 best, in percent. **learnt** is the largest contraction over the numbers, 0 for the prior. **width** is how many
 times wider than without noise, for the widest. The methods called naive take noisy numbers for exact ones: they
@@ -37,11 +38,15 @@ are there to be caught.
 def page(state: Mapping[str, Any], everything: Iterable[tuple[str, Case]]) -> str:
     """The page as Markdown: a row for each case, those that have not been run yet included."""
     rows: dict[str, list[list[str]]] = {"audits": [], "calibrations": []}
+    done = {"audits": 0, "calibrations": 0}
     for kind, case in sorted(everything, key=lambda one: one[0]):
         pending = {"family": case.family, "mechanism": case.mechanism, "method": case.method, "error": "not run yet"}
         found = state[kind].get(case.key, pending)
+        done[kind] += "error" not in found  # a row that says "does not apply" was run, too
         rows[kind].append(_audit(found) if kind == "audits" else _calibration(found))
-    lines = [_INTRODUCTION, _AUDITS]
+    shares = {kind: f"{done[kind]:,} of {len(rows[kind]):,}" for kind in rows}
+    total = sum(len(found) for found in rows.values())
+    lines = [_INTRODUCTION.format(done=sum(done.values()), total=total, **shares), _AUDITS]
     lines += _table(("family", "mechanism", "promise", "verdict", "uses", "attack", "runs"), rows["audits"])
     lines += ["", _CALIBRATIONS]
     lines += _table(

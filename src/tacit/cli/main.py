@@ -155,7 +155,7 @@ def privatize(
     for assumption in release.guarantee.assumes:
         say(f"Assumes: {assumption}.")
     if data[0].suffix == ".partial":
-        say(f"Assumes: nobody is in two of the {len(data)} partials. Delete them: they are as secret as the rows.")
+        say("Delete the partials: they are as secret as the rows.")
 
 
 @app.command()

@@ -127,7 +127,9 @@ def parse_objects_slowly(cells: Sequence[object], column: Column) -> np.ndarray:
 def finish(numbers: np.ndarray, column: Number) -> np.ndarray:
     """Fill what is not finite and clamp what is out of bounds, unless the column says to keep it."""
     inside = np.clip(numbers, column.low, column.high) if column.clamp else np.array(numbers)
-    inside[~np.isfinite(numbers)] = min(max(column.missing, column.low), column.high)
+    finite = np.isfinite(numbers)
+    if not finite.all():  # a mask takes as long as the rest together
+        inside[~finite] = min(max(column.missing, column.low), column.high)
     return inside
 
 

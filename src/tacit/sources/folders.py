@@ -19,9 +19,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tacit.errors import expected
+from tacit.files import DATA_SUFFIXES
 from tacit.sources.base import label_of
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, and all that followed it, call the folder of the missing
 
 
@@ -135,7 +135,7 @@ def _walk(root: Path, folder: Path) -> list[Found] | None:
             if below is None:
                 return None
             found.extend(below)
-        elif entry.suffix.lower() in SUFFIXES:
+        elif entry.suffix.lower() in DATA_SUFFIXES:
             found.append(_found(root, entry))
     return found
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.errors import did_you_mean, expected
+from tacit.files import DATA_SUFFIXES
 from tacit.schema import Schema
 from tacit.sources import duckdb_tables
 from tacit.sources.arrow_files import open_ipc, open_parquet
@@ -20,7 +21,7 @@ from tacit.sources.arrow_tables import open_dataset, open_stream, open_table
 from tacit.sources.base import Source, is_a
 from tacit.sources.cells import NUMBER
 from tacit.sources.csv_file import open_csv
-from tacit.sources.folders import SUFFIXES, Found, find_files
+from tacit.sources.folders import Found, find_files
 from tacit.sources.frames import open_dict, open_pandas
 from tacit.sources.several import Several
 
@@ -86,7 +87,7 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
 
 def _open_files(label: str, files: list[Found]) -> Source:
     suffix = files[0].suffix
-    if suffix not in SUFFIXES:
+    if suffix not in DATA_SUFFIXES:
         raise expected("data", label, "to end in .csv, .tsv, .parquet, .arrow or .feather")
     if suffix == ".parquet":
         return open_parquet(label, [(file.path, file.label, file.folders) for file in files])

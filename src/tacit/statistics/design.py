@@ -71,12 +71,7 @@ class Mapped:
         for other in others:
             first = first * other
         np.subtract(first, self.offset, out=out)
-        step = self.scale / steps
-        if step * steps == self.scale and steps & (steps - 1) == 0:  # one division, the same float64 to the last bit
-            np.divide(out, step, out=out)
-        else:
-            np.divide(out, self.scale, out=out)
-            np.multiply(out, steps, out=out)
+        np.multiply(out, steps / self.scale, out=out)  # a division takes several times as long
         np.rint(out, out=out)
         return np.clip(out, *self.bounds(steps), out=out)
 
