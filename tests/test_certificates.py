@@ -114,6 +114,7 @@ def test_the_page_shows_figures_refusals_and_failures():
     assert "| linear | m | – | stopped | – | – | – |" in text
     assert "does not apply: Expected another." in text
     assert "| linear | m | l | not run yet |" in text
+    assert "1 of 3 rows have been run to their end:\n0 of 1 on mechanisms, 1 of 2 on posteriors." in text
 
 
 def test_the_table_is_what_was_measured():

@@ -72,8 +72,3 @@ def test_the_readme_runs(tmp_path):
     assert "epsilon = 0.5" in run.stdout
     for name in ("release.json", "posterior.nc", "report.html", "books.db"):
         assert (tmp_path / name).stat().st_size > 0
-
-
-def test_links_in_the_readme_resolve():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target

@@ -157,7 +157,10 @@ def headings(page):
     return {re.sub(r"[^\w]+", "-", title.lower()).strip("-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda p: p.stem)
+BESIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda p: p.stem)
 def test_links_between_pages_resolve(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
         if re.match(r"https?:", target):

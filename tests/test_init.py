@@ -125,6 +125,17 @@ def test_on_a_terminal_it_asks(folder):
     assert plan.budget == tacit.PureDP(0.5)
 
 
+def test_it_asks_for_all_that_the_family_needs(folder):
+    """The known spread of a normal mean: a word and a negative number are asked for again, nothing is lost."""
+    answers = "normal-mean\nage\nwide\n-4\n4\n18, 100\n0.5\n"
+    done = subprocess.run(
+        [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Expected sd=") == 2
+    assert tacit.Plan.load(folder / "plan.toml").model == tacit.NormalMean("age", 4.0)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # check
 
@@ -167,6 +178,24 @@ def test_the_statement_names_definition_numbers_and_unit(plan, words):
         assert word in statement(plan)
     assert statement(plan).endswith(".")
     assert "Not: anything about a single row" in learnable(plan)
+
+
+def test_draws_that_nothing_infers_from_are_points():
+    """The families with a method for draws keep their intervals; the others promise none."""
+    logistic = tacit.Plan(
+        tacit.LogisticRegression("smoker ~ age"), SCHEMA, tacit.GDP(1.0), tacit.PosteriorSample(draws=3)
+    )
+    assert "as 3 random draws: points, without an interval" in learnable(logistic)
+    assert "with an interval" not in learnable(logistic)
+    softmax = tacit.Plan(
+        tacit.SoftmaxRegression("smoker ~ age"), SCHEMA, tacit.ApproxDP(1.0, 1e-5), tacit.PosteriorSample()
+    )
+    assert "as 1 random draw: points" in learnable(softmax)
+    share = tacit.Plan(
+        tacit.Bernoulli("smoker"), SCHEMA, tacit.RenyiDP(order=2, epsilon=1.0), tacit.PosteriorSample(n=100)
+    )
+    for plan in (share, LINEAR):
+        assert "each with an interval that includes the noise" in learnable(plan)
 
 
 def test_the_sensitivity_and_noise_are_the_plan_s():

@@ -60,10 +60,10 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-def start(place, command, cache=None):
+def start(place, command, cache=None, **more):
     env = {**os.environ, "TMPDIR": str(place / "temporary"), "XDG_CACHE_HOME": str(cache or place / "cache")}
     return subprocess.Popen(
-        command, cwd=place / "work", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=place / "work", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
     )
 
 
@@ -218,8 +218,11 @@ def spread(place, words, output, cache, kills):
     """Strike at evenly spaced moments from the first to a little past the last of a run."""
     full_time(place, words, cache)  # compiles what there is to compile
     (place / "work" / output).unlink()
-    whole = full_time(place, words, cache)
-    (place / "work" / output).unlink()
+    times = []
+    for _ in range(2):  # the least of two: a run that was slow by chance would put most strikes past the end
+        times.append(full_time(place, words, cache))
+        (place / "work" / output).unlink()
+    whole = min(times)
     codes = []
     for number, count in kills.items():
         for i in range(count):
@@ -259,9 +262,12 @@ def test_a_long_computation_can_be_stopped(place, cache):
 
 
 def test_a_run_that_ignores_ctrl_c_goes_on(place, cache):
-    """As under nohup: a signal that was ignored from the start stays ignored."""
-    code = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
-    child = start(place, [sys.executable, "-c", code, TOOL, *PRIVATIZE], cache)
+    """As under nohup: a signal that was ignored from the start, before the program itself begins, stays ignored."""
+
+    def ignore():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    child = start(place, [TOOL, *PRIVATIZE], cache, preexec_fn=ignore)
     for _ in range(6):
         time.sleep(0.1)
         child.send_signal(signal.SIGINT)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.infer import method_name
 from tacit.losses.registry import LOSSES, loss_for
 from tacit.losses.rows import RowMap
 from tacit.mechanisms.posterior_sample import PosteriorDraws
@@ -275,6 +276,12 @@ def test_unknown_keys_of_the_table_are_refused():
 def test_softmax_and_queries_cross_as_draws_only():
     with pytest.raises(tacit.InputError, match="posterior-sample"):
         tacit.Plan(tacit.SoftmaxRegression("area ~ age"), MIXED, tacit.PureDP(1.0))
+    with pytest.raises(tacit.InputError, match=r"kind='noise' of .* for family query"):
+        tacit.Plan(tacit.StatisticalQuery("age"), MIXED, tacit.PureDP(1.0))
+    for family, model in DRAWN.items():
+        for one in model.examples():
+            with pytest.raises(tacit.InputError, match=f"family='{family}' to have a method that takes releases"):
+                method_name(one.model, one.schema, None)
 
 
 FAMILY_EXAMPLES = {

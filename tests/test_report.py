@@ -372,6 +372,24 @@ def test_what_is_cited_is_what_was_used():
         tacit.cite("plan.toml")
 
 
+def test_posterior_draws_cite_the_paper_of_their_loss():
+    from tacit.cite import _BY_LOSS, references
+    from tacit.losses.registry import LOSSES
+
+    assert set(_BY_LOSS) == set(LOSSES)
+    schema = tacit.Schema(ill=["no", "yes"], age=(18, 90))
+    model, first, second = tacit.LogisticRegression("ill ~ age"), "geumlek2017", "jewson2023"
+    for loss, budget, options, right, wrong in (
+        ("log-likelihood", tacit.GDP(1.0), {}, first, second),
+        ("bounded-log-likelihood", tacit.PureDP(1.0), {"bound": 3.0}, first, second),
+        ("beta-divergence", tacit.PureDP(1.0), {"beta": 0.5}, second, first),
+    ):
+        plan = tacit.Plan(model, schema, budget, tacit.PosteriorSample(loss=loss, options=options))
+        keys = {paper.key for paper in references(plan)}
+        assert right in keys
+        assert wrong not in keys
+
+
 def test_the_five_papers_are_those_of_the_citation_file():
     written = (Path(__file__).parents[1] / "CITATION.cff").read_text("utf-8")
     titles = re.findall(r"^    title: (.*)$", written, re.MULTILINE)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import expected
+from tacit.mechanisms.posterior_sample import PosteriorSample
 from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.release import Release
@@ -192,7 +193,12 @@ _PAPERS = {
 }
 _FIVE = ("bernstein2019", "kulkarni2021", "kulkarni2022", "jewson2023", "geumlek2017")
 _BY_FAMILY = {"linear": "bernstein2019", "logistic": "kulkarni2021", "poisson-regression": "kulkarni2021"}
-_BY_MECHANISM = {"local": ("kulkarni2022",), "posterior-sample": ("geumlek2017", "jewson2023")}
+_BY_MECHANISM = {"local": "kulkarni2022"}
+_BY_LOSS = {
+    "log-likelihood": "geumlek2017",
+    "bounded-log-likelihood": "geumlek2017",
+    "beta-divergence": "jewson2023",
+}
 _BY_METHOD = {"augment": "ju2022"} | dict.fromkeys(
     ("collapsed", "free", "marginal", "taylor", "shares", "individual"), "hoffman2014"
 )
@@ -232,7 +238,9 @@ def references(what: Plan | Release | Reports | Posterior | None = None) -> list
         raise expected("what", type(what).__name__, "to be a Plan, Release, Reports or Posterior")
     keys: list[str | None] = []
     for plan, laws in _plans(what):
-        keys += [_BY_FAMILY.get(plan.model.family), *_BY_MECHANISM.get(plan.mechanism.kind, ())]
+        keys += [_BY_FAMILY.get(plan.model.family), _BY_MECHANISM.get(plan.mechanism.kind)]
+        if isinstance(plan.mechanism, PosteriorSample):
+            keys.append(_BY_LOSS.get(plan.mechanism.loss))
         keys += [_BY_BUDGET.get(type(plan.budget).__name__), *(_BY_LAW.get(law.kind) for law in laws)]
     if isinstance(what, Posterior):
         keys.append(_BY_METHOD.get(what.method))

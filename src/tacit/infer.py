@@ -210,7 +210,7 @@ def method_for(problem: Problem, method: str | None) -> str:
         known = problem.methods
         if not known:
             raise expected(
-                "family", problem.model.family, "to be one that is inferred from draws; read them by `drawn`"
+                "family", problem.model.family, "to be one that is inferred from draws; `tacit drawn` reads them"
             )
         if method is not None and method not in known:
             raise expected("method", method, f"to be one for posterior draws: {', '.join(known)}")
@@ -229,9 +229,10 @@ def method_name(model: Model, schema: Schema, method: str | None, *, central: bo
         raise expected("method", method, f"to be one for such evidence: {', '.join(able)}")
     if method is not None:
         return method
-    default = model.default_method(schema)
     if not able:
-        raise expected("family", model.family, "to have a method that takes releases and reports together")
+        evidence = " and ".join(["releases"] * central + ["reports"] * local) + " together" * (central and local)
+        raise expected("family", model.family, f"to have a method that takes {evidence}")
+    default = model.default_method(schema)
     return default if default in able else able[0]
 
 

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tacit.calibration.bands import difference, histogram
 from tacit.calibration.study import Study
-from tacit.files import write_atomically
+from tacit.errors import expected
+from tacit.files import check_writable, write_atomically
 
 MOST = 30  # numbers that are drawn
 _BLUE, _BAND, _SOFT = "#1f5f94", "#bcd5ea", "#55606d"
+
+
+def check_plots(folder: str | Path, *, overwrite: bool) -> None:
+    """Refuse now what would fail later: no folder and none that can be made, or pictures that are already there."""
+    place = Path(folder)
+    if place.is_dir():
+        for name in _DRAWN:
+            for kind in _KINDS:
+                check_writable(place / f"{name}.{kind}", name="plot", overwrite=overwrite)
+    nearest = next((path for path in (place, *place.absolute().parents) if os.path.lexists(path)), place)
+    if not nearest.is_dir():
+        raise expected("plot", str(folder), "to be a folder, or one that can be made")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise expected("plot", str(folder), "to be writable")
 
 
 def write_plots(study: Study, folder: str | Path, *, overwrite: bool = False) -> list[Path]:
@@ -20,8 +36,8 @@ def write_plots(study: Study, folder: str | Path, *, overwrite: bool = False) ->
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for name, draw in (("ranks", _draw_ranks), ("differences", _draw_difference)):
-        for kind in ("svg", "png"):
+    for name, draw in _DRAWN.items():
+        for kind in _KINDS:
             data = _picture(study, draw, kind)
             written.append(write_atomically(place / f"{name}.{kind}", data, name="plot", overwrite=overwrite))
     return written
@@ -61,3 +77,7 @@ def _draw_difference(axes: Any, place: Any) -> None:
     axes.fill_between(found.places, found.low, found.high, color=_BAND, linewidth=0)
     axes.plot(found.places, found.values, color=_BLUE, linewidth=1.2)
     axes.set_xlim(0, 1)
+
+
+_KINDS = ("svg", "png")
+_DRAWN = {"ranks": _draw_ranks, "differences": _draw_difference}

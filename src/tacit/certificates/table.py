@@ -12,24 +12,24 @@ from tacit.models.registry import FAMILIES
 _INTRODUCTION = """# Certificates
 
 A row for every family, mechanism and method that is shipped. {done:,} of {total:,} rows have been run to their end:
-{audits} of mechanisms, {calibrations} of posteriors. The others say so, and claim nothing. `make certify` makes this
+{audits} on mechanisms, {calibrations} on posteriors. The others say so, and claim nothing. `make certify` makes this
 page; what the columns mean is said in [Audit and calibration](../audit.md). Do not edit it by hand.
 """
 
 _AUDITS = """## Mechanisms
 
-Each row with a verdict was attacked by `tacit audit`: the exact privacy curve of the worst pair of records that was found, on the
-lattice as implemented; the outcomes of real runs with fresh entropy against the stated law; a likelihood-ratio
-attack. **uses** is how much of the promise the worst pair uses. **attack** is the epsilon that the attack shows at
-95% confidence, for comparison. One audit accuses a right mechanism with a probability of at most 1e-6.
+Each row with a verdict was attacked by `tacit audit`: the exact privacy curve of the worst pair of records that was
+found, on the lattice as implemented; the outcomes of real runs with fresh entropy against the stated law; a
+likelihood-ratio attack. **uses** is how much of the promise the worst pair uses. **attack** is the epsilon that the
+attack shows at 95% confidence, for comparison. One audit accuses a right mechanism with a probability of at most 1e-6.
 """
 
 _CALIBRATIONS = """## Posteriors
 
 Each row with a verdict was checked by simulation-based calibration through the whole path. **least p** is the smallest
-p-value over all numbers, of the Kolmogorov-Smirnov test that ranks are uniform and of how often intervals hold the truth, after
-Bonferroni; below 0.001 a posterior is called not calibrated. **95% covers** goes from the worst number to the
-best, in percent. **learnt** is the largest contraction over the numbers, 0 for the prior. **width** is how many
+p-value over all numbers, of the Kolmogorov-Smirnov test that ranks are uniform and of how often intervals hold the
+truth, after Bonferroni; below 0.001 a posterior is called not calibrated. **95% covers** goes from the worst number to
+the best, in percent. **learnt** is the largest contraction over the numbers, 0 for the prior. **width** is how many
 times wider than without noise, for the widest. The methods called naive take noisy numbers for exact ones: they
 are there to be caught.
 """

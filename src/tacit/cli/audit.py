@@ -23,7 +23,7 @@ def audit(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Attack a plan's mechanism with made-up records: does it keep its promise? Exit code 1 if it does not."""
+    """Attack a plan's mechanism to see if it keeps its promise. With made-up records; exit code 1 if it does not."""
     import tacit
     from tacit.files import check_apart, check_writable
 

@@ -34,7 +34,7 @@ def bounds(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Spend privacy on a suggestion for a column's bounds, if nobody can say them from knowledge."""
+    """Spend privacy on a suggestion for a column's bounds. For when nobody can say them from knowledge."""
     import tacit
     from tacit.files import check_apart, check_writable
     from tacit.skeleton import toml_key, toml_value

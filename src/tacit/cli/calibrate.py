@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, print_json, progress, say
-from tacit.errors import expected
+from tacit.cli.shared import Json, Overwrite, PlanFile, Prior, Seed, print_json, prior_changes, progress, say
 
 
 def calibrate(
@@ -18,10 +17,7 @@ def calibrate(
     method: Annotated[
         str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
     ] = None,
-    prior: Annotated[
-        list[str] | None,
-        typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable."),
-    ] = None,
+    prior: Prior = None,
     robust: Annotated[bool, typer.Option("--robust", help="Repeat it with rows outside the model.")] = False,
     level: Annotated[float, typer.Option("--level", help="The most that a calibrated one is accused with.")] = 1e-3,
     output: Annotated[
@@ -36,13 +32,17 @@ def calibrate(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Simulate releases and check that intervals hold the truth as often as they say. Exit code 1 if they do not."""
+    """Check that intervals hold the truth as often as they say. Simulates releases; exit code 1 if they do not."""
+    from tacit.calibration.plots import check_plots, write_plots
     from tacit.calibration.study import study
     from tacit.files import check_apart, check_writable
 
     if output is not None:
         check_apart(output, "output", plan=plan)
         check_writable(output, name="output", overwrite=overwrite)
+    if plots is not None:
+        check_plots(plots, overwrite=overwrite)
+    changes = prior_changes(prior or [])
     with progress("Simulating and sampling", "releases") as advance:
         found = study(
             plan,
@@ -50,7 +50,7 @@ def calibrate(
             trials=trials,
             seed=seed,
             method=method,
-            prior=_changes(prior or []),
+            prior=changes,
             level=level,
             robust=robust,
             processes=processes,
@@ -60,8 +60,6 @@ def calibrate(
         found.save(output, overwrite=overwrite)
     written: list[Path] = []
     if plots is not None:
-        from tacit.calibration.plots import write_plots
-
         written = write_plots(found, plots, overwrite=overwrite)
     if as_json:
         print_json(found.to_plain())
@@ -89,18 +87,3 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         covers = "".join(f" {100 * row[name]:6.1f}%" for name in ("covers_50", "covers_80", "covers_95"))
         width = "–" if row["width"] is None else f"{row['width']:.2f}"
         say(f"  {row['number']:20s} {row['p']:8.2g}{covers} {row['contraction']:7.2f} {width:>7s}")
-
-
-def _changes(texts: list[str]) -> dict[str, Any] | None:
-    """``--prior NAME=VALUE`` options as changes to the default prior."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            sign, numbers = "", []
-        if not sign or not name or name in found:
-            raise expected("prior", text, "to have the form NAME=NUMBER or NAME=NUMBER,NUMBER,..., once a name")
-        found[name] = numbers[0] if len(numbers) == 1 else tuple(numbers)
-    return found or None

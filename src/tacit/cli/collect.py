@@ -12,7 +12,7 @@ from tacit.cli.shared import Json, Overwrite, print_json, say
 _Plans = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PLAN...", help="Local plans, TOML files, one a question; file names name them.", show_default=False
+        metavar="PLAN", help="Local plans, TOML files, one a question; file names name them.", show_default=False
     ),
 ]
 
@@ -28,7 +28,7 @@ def collect(
     host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
-    """Collect randomised reports from people's own devices until stopped. Keeps no address, and may be killed."""
+    """Collect randomised reports from people's own devices. Runs until stopped, keeps no address, may be killed."""
     from tacit.collector.form import Form
     from tacit.collector.journal import Journal
     from tacit.collector.page import load_page
@@ -62,7 +62,7 @@ def reports(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Make a file of reports, which infer takes, of what a collector has stored so far."""
+    """Make a file of reports of what a collector has stored. It may still be running; infer takes the file."""
     from tacit.collector.journal import read_reports
     from tacit.files import check_apart, check_writable
 

@@ -48,7 +48,7 @@ def design(
     as_json: Json = False,
     as_tsv: Tsv = False,
 ) -> None:
-    """Say what budgets would buy, before any is spent and without data: widths of intervals, signs, clamping."""
+    """Say what budgets would buy, before any is spent. Without data: widths of intervals, signs, clamping."""
     import tacit
     from tacit.design.figure import check_plot
     from tacit.files import check_apart

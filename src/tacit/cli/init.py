@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,8 @@ import typer
 
 from tacit.cli.shared import Json, print_json, say
 from tacit.errors import InputError
+
+_QUESTIONS = {"sd": "sd, the spread that is known, in the units of the column"}
 
 
 def init(
@@ -22,7 +25,7 @@ def init(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Start a plan file from the names of the columns: never from values, ranges or levels."""
+    """Start a plan file from the names of the columns. Values, ranges and levels are never read."""
     from tacit.files import check_apart, check_writable, write_atomically
     from tacit.skeleton import filled, skeleton
     from tacit.sources.open import header_of
@@ -60,6 +63,17 @@ def _asked(columns: dict[str, str | None]) -> Any:
     else:
         model["column"] = _until("Column", lambda answer: answer if answer in columns else _no("to be a column"))
         used = [model["column"]]
+    missing = [
+        field.name
+        for field in fields(FAMILIES[family])
+        if field.default is MISSING and field.default_factory is MISSING and field.name not in model
+    ]
+    for name in missing:
+        last = name == missing[-1]
+        model[name] = _until(
+            _QUESTIONS.get(name, f"{name}, which the family needs"),
+            lambda answer, name=name, last=last: _said(FAMILIES[family], {**model, name: answer}, name, whole=last),
+        )
     say("Bounds and levels come from what you know, never from these rows.")
     schema = {
         name: _until(f"{name}: two numbers (bounds), or the levels, with commas between them", _declared)
@@ -90,6 +104,15 @@ def _formula(answer: str, columns: dict[str, str | None]) -> str:
         if name not in columns:
             raise InputError(f"Expected {name!r} to be a column.")
     return answer
+
+
+def _said(family: Any, model: dict[str, Any], name: str, *, whole: bool) -> Any:
+    """An answer about the model, a number where it is one; the last one makes the model whole, which checks it."""
+    numbers = _floats([model[name]])
+    value = model[name] if numbers is None else numbers[0]
+    if whole:
+        family.from_plain({**{k: v for k, v in model.items() if k != "family"}, name: value})
+    return value
 
 
 def _declared(answer: str) -> Any:

@@ -32,7 +32,7 @@ def new(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Open an account: the most that may ever be spent on a dataset. Makes the ledger if it is not there."""
+    """Open an account: the most ever to be spent on a dataset. Makes the ledger if it is not there."""
     from tacit.interrupts import uninterrupted
     from tacit.ledger import Ledger
     from tacit.ledger.unit import unit_of, unit_words
@@ -79,7 +79,7 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check the file, its chain of hashes, the totals, and that published releases agree with it."""
+    """Check that nothing in the ledger was changed. The file, its chain of hashes, the totals, published releases."""
     from tacit.errors import InputError
     from tacit.ledger import Ledger
     from tacit.ledger.unit import unit_words

@@ -17,18 +17,21 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import audit, bounds, calibrate, collect, design, init, ledger, partial, report
+from tacit.cli import audit, bounds, calibrate, collect, design, drawn, init, ledger, partial, report
+from tacit.cli.order import InOrder
 from tacit.cli.shared import (
     EngineName,
     Json,
     Overwrite,
     PlanFile,
+    Prior,
     Seed,
     Tsv,
     check_form,
     print_json,
     print_table,
     print_tsv,
+    prior_changes,
     progress,
     say,
     tell,
@@ -40,6 +43,7 @@ _FEW = 12  # statistics that `check` shows
 
 app = typer.Typer(
     name="tacit",
+    cls=InOrder,
     help="Differentially private Bayesian inference: a small private release in, an honest posterior out.",
     no_args_is_help=True,
     add_completion=True,
@@ -51,6 +55,7 @@ app.command()(init.init)
 app.command()(bounds.bounds)
 app.command()(design.design)
 app.add_typer(ledger.app, name="ledger")
+app.command()(drawn.drawn)
 app.command()(report.report)
 app.command()(report.cite)
 app.command()(audit.audit)
@@ -74,7 +79,7 @@ def _main(  # pyright: ignore[reportUnusedFunction]
 
 @app.command()
 def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
-    """Explain a plan in plain words: what is read and released, with how much noise, what is promised and learnt."""
+    """Explain in plain words what a plan releases and promises. Also: how much noise, and what can be learnt."""
     from tacit.plan import Plan
     from tacit.report.approval import approval_plain, learnable, noise_table, sensitivity_sentence, statement
     from tacit.report.words import explain, explain_plain
@@ -108,7 +113,7 @@ def privatize(
     data: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DATA...", help="The rows: CSV, Parquet or Arrow files, a folder or a DuckDB table; or partials."
+            metavar="DATA", help="The rows: CSV, Parquet or Arrow files, a folder or a DuckDB table; or partials."
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
@@ -167,7 +172,7 @@ def randomize(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Act as the device of everybody in a table: one randomised report for each row. For trials of a local plan."""
+    """Randomise a table as people's devices would, for trials. One report for each row, by a local plan."""
     import tacit
     from tacit.files import check_apart, check_writable
 
@@ -191,7 +196,7 @@ def infer(
     release: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RELEASE...", help="The release, a JSON file, or reports, a Parquet file; several are pooled."
+            metavar="RELEASE", help="The release, a JSON file, or reports, a Parquet file; several are pooled."
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the posterior goes, a netCDF file.")],
@@ -201,10 +206,7 @@ def infer(
     method: Annotated[
         str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
     ] = None,
-    prior: Annotated[
-        list[str] | None,
-        typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable."),
-    ] = None,
+    prior: Prior = None,
     seed: Seed = 0,
     chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
     draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,
@@ -213,7 +215,7 @@ def infer(
     as_json: Json = False,
     as_tsv: Tsv = False,
 ) -> None:
-    """Turn a release, or several, into a posterior whose intervals include the noise that privacy added."""
+    """Infer a posterior whose intervals include the noise. From a release, from reports, or from several pooled."""
     import tacit
     from tacit.files import check_apart, check_writable
     from tacit.models.regression import Regression
@@ -222,18 +224,13 @@ def infer(
     for path in release:
         check_apart(output, "output", release=path)
     check_writable(output, name="output", overwrite=overwrite)
-    changes: dict[str, Any] = {}
-    for text in prior or []:
-        name, value = _prior_change(text)
-        if name in changes:
-            raise expected("prior", text, f"to be the only change of {name!r}")
-        changes[name] = value
+    changes = prior_changes(prior or [])
     with progress("Sampling", None):
         posterior = tacit.infer(
             release,
             same_rows=same_rows,
             method=method,
-            prior=changes or None,
+            prior=changes,
             seed=seed,
             chains=chains,
             draws=draws,
@@ -268,18 +265,6 @@ def infer(
     say(f"Saved: {output}")
 
 
-def _prior_change(text: str) -> tuple[str, Any]:
-    name, sign, value = text.partition("=")
-    try:
-        numbers = [float(part) for part in value.split(",")]
-    except ValueError:
-        sign = ""
-        numbers = []
-    if not sign or not name:
-        raise expected("prior", text, "to have the form NAME=NUMBER or NAME=NUMBER,NUMBER,...")
-    return name, numbers[0] if len(numbers) == 1 else tuple(numbers)
-
-
 def _plain(rows: Any) -> list[dict[str, Any]]:
     return [{k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows]
 
@@ -297,26 +282,37 @@ def _print_summary(rows: Any) -> None:
 def simulate(
     plan: PlanFile,
     n: Annotated[int, typer.Option("--n", help="How many made-up rows.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Where the release goes, a JSON file; of a local plan, .parquet.")
+    ],
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Release made-up rows drawn from the model: the twin of privatize, seeded, without data."""
+    """Release made-up rows drawn from the model. The twin of privatize and randomize: seeded, without data."""
     import numpy as np
 
     import tacit
     from tacit.files import check_apart, check_writable
+    from tacit.mechanisms.local import Local
+    from tacit.reports import is_reports_file
 
     check_apart(output, "output", plan=plan)
     check_writable(output, name="output", overwrite=overwrite)
-    simulation = tacit.simulate(plan, n=n, seed=seed)
+    loaded = tacit.Plan.load(plan)
+    local = isinstance(loaded.mechanism, Local)
+    if local and output.suffix.lower() != ".parquet":
+        raise expected("output", str(output), "to end in .parquet: a local plan makes reports")
+    if not local and is_reports_file(output):
+        raise expected("output", str(output), "to be a JSON file: only a local plan makes reports")
+    simulation = tacit.simulate(loaded, n=n, seed=seed)
     simulation.release.save(output, overwrite=overwrite)
     truth = {name: np.asarray(value).tolist() for name, value in simulation.parameters.items()}
     if as_json:
-        print_json({"release": str(output), "truth": truth})
+        print_json({"reports" if local else "release": str(output), "truth": truth})
         return
-    say(f"Simulated {n:,} rows and released them: {output}")
+    what = "made a report of each" if local else "released them"
+    say(f"Simulated {n:,} rows and {what}: {output}")
     for name, value in truth.items():
         say(f"True {name}: {value}")
 

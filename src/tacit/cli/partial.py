@@ -15,7 +15,7 @@ def partial(
     data: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DATA...",
+            metavar="DATA",
             help="The rows: CSV, Parquet or Arrow files, a folder or a DuckDB table.",
         ),
     ],
@@ -25,7 +25,7 @@ def partial(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Add up this site's rows for a trusted party that pools several sites. SENSITIVE: no noise, no protection."""
+    """Add up one site's rows for a trusted party that pools. SENSITIVE: no noise, no protection."""
     import tacit
     from tacit.engines.open import opened_engine
     from tacit.files import check_apart, check_writable

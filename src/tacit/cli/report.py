@@ -65,7 +65,7 @@ def cite(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="A plan, release, reports or posterior; left out: tacit itself.",
             show_default=False,
         ),
@@ -73,7 +73,7 @@ def cite(
     bibtex: Annotated[bool, typer.Option("--bibtex", help="Print BibTeX entries.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Print what to cite: tacit, and the papers behind a plan, a release, reports or a posterior."""
+    """Print what to cite: tacit, and the papers behind a file. That is a plan, a release, reports or a posterior."""
     import tacit
     from tacit.cite import references
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tacit.errors import InputError
+from tacit.errors import InputError, expected
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -23,6 +23,10 @@ Tsv = Annotated[bool, typer.Option("--tsv", help="Print the table with tabs betw
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it is there.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="Who reads the rows: local, dask, tcp://HOST:PORT (a Dask scheduler) or spark.")
+]
+Prior = Annotated[
+    list[str] | None,
+    typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable."),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable.")]
 
@@ -54,6 +58,23 @@ def check_form(as_json: bool, as_tsv: bool) -> None:
     """Refuse two forms of output at once."""
     if as_json and as_tsv:
         raise InputError("Expected either --json or --tsv, not both.")
+
+
+def prior_changes(texts: Sequence[str]) -> dict[str, Any] | None:
+    """``--prior NAME=VALUE`` options as changes to the default prior; None where there are none."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        try:
+            numbers = [float(part) for part in value.split(",")]
+        except ValueError:
+            sign, numbers = "", []
+        if not sign or not name:
+            raise expected("prior", text, "to have the form NAME=NUMBER or NAME=NUMBER,NUMBER,...")
+        if name in found:
+            raise expected("prior", text, f"to be the only change of {name!r}")
+        found[name] = numbers[0] if len(numbers) == 1 else tuple(numbers)
+    return found or None
 
 
 def print_tsv(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -22,7 +22,7 @@ from tacit.noise.entropy import Entropy
 from tacit.privacy.conjugate_event import ConjugateEvent
 from tacit.privacy.conjugate_renyi import gaussian_mu_squared
 from tacit.privacy.events import Event, GaussianEvent
-from tacit.privacy.guarantees import Guarantee
+from tacit.privacy.guarantees import ApproxDP, Guarantee, RenyiDP
 from tacit.schema import Schema
 from tacit.statistics.collector import Sums
 
@@ -183,6 +183,8 @@ def _calibrated(loss: ConjugateLoss, budget: Guarantee) -> tuple[tuple[str, floa
 
 
 def _why_not(loss: ConjugateLoss, budget: Guarantee) -> str:
+    if isinstance(budget, ApproxDP | RenyiDP):
+        return "to be met by a draw: with this prior even a faint trace of the data gives too much away"
     if loss.conjugacy.kind == "normal":
         return "to be mu, rho, an order with epsilon, or epsilon with delta: a normal law has no pure epsilon"
     return (

@@ -101,6 +101,8 @@ class AddNoise(Central):
 
     def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> NoisySums:
         """The model's statistic with the least noise for the budget, or with the noise that a release has."""
+        if not model.methods:  # a release of it could be paid for and never be inferred
+            raise expected("kind", self.kind, f'of [mechanism] to be "posterior-sample" for family {model.family}')
         statistic = model.statistic(schema)
         one_row = statistic.sensitivity()
         sensitivity = one_row if self.unit is None else one_row.times(self.unit.max_rows)

@@ -32,5 +32,6 @@ FAMILIES: dict[str, type[Model]] = {
     )
 }
 
-# Families that cross the boundary as posterior draws only: they have no noisy sums for the laws to be about.
+# Families that cross the boundary as posterior draws only: no method of theirs infers from noisy sums, so that the laws
+# of those have nothing to run.
 DRAWN: dict[str, type[Model]] = {model.family: model for model in (SoftmaxRegression, StatisticalQuery)}

@@ -18,17 +18,22 @@ from functools import lru_cache
 from typing import Any
 
 MOST_ROWS = 20_000
+LARGEST = 10**6  # of a + b + n r: beyond it the incomplete beta function is not as near as `_ERROR` says
 # More than the relative error of the incomplete beta function: each term is moved by this much to the safe side.
 _ERROR = 1e-10
+# More than the relative error of the log-gamma function, and than the two of the sums and the quotient after it.
+_LOG_ERROR = 1e-14
+_LEAST_LOGIT = -690.0  # below it, x has no float64 of full precision
 
 
 @lru_cache(maxsize=4096)
 def delta(a: Fraction, b: Fraction, weight: Fraction, n: int, epsilon: float) -> float:
     """The largest delta at ``epsilon`` over all neighbours, for prior Beta(a, b), data weight r = ``weight``, n rows.
 
-    Proof: above. The threshold x need not be exact: at the best one the derivative is 0, so an error of 1e-10 in its
-    logit, in units of the posterior's width, changes delta by 1e-20. The two terms are moved apart by more than their
-    own error. []
+    Proof: above. A threshold x that is off would give less than the largest value, so x is not trusted: with x between
+    y and z, delta = P(x) - e^epsilon Q(x) <= P(z) - e^epsilon Q(y), as both are distribution functions. y and z are
+    x moved down and up by more than its error, and the two terms are moved apart by more than theirs. Where x is too
+    small for a float64, y = 0 and z = expit(-690). []
     """
     import numpy as np
 
@@ -58,8 +63,12 @@ def _one_way(a: Any, b: Any, r: float, epsilon: float) -> Any:
     import numpy as np
     from scipy.special import betainc, expit, gammaln
 
-    log_ratio = gammaln(a + r) - gammaln(a) + gammaln(b) - gammaln(b + r)
-    x = expit((log_ratio - epsilon) / r)
-    return betainc(a, b + r, x) * (1 + _ERROR) - math.exp(min(epsilon, 700.0)) * np.asarray(betainc(a + r, b, x)) * (
-        1 - _ERROR
-    )
+    parts = [gammaln(a + r), -gammaln(a), gammaln(b), -gammaln(b + r)]
+    logit = (sum(parts) - epsilon) / r
+    error = _LOG_ERROR * ((sum(np.abs(part) for part in parts) + epsilon) / r + np.abs(logit) + 1)
+    above = expit(np.maximum(logit + error, _LEAST_LOGIT))
+    below = np.where(logit - error < _LEAST_LOGIT, 0.0, expit(logit - error))
+    above = np.minimum(np.nextafter(np.nextafter(above, 2), 2), 1.0)
+    below = np.maximum(np.nextafter(np.nextafter(below, -1), -1), 0.0)
+    gain = np.asarray(betainc(a, b + r, above)) * (1 + _ERROR)
+    return gain - math.exp(min(epsilon, 700.0)) * np.asarray(betainc(a + r, b, below)) * (1 - _ERROR)

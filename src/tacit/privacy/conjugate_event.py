@@ -75,7 +75,9 @@ class ConjugateEvent(Event):
 
     def _delta(self, epsilon: Fraction) -> float:
         target = float(epsilon)
-        if self.family == "beta" and self.draws == 1 and 1 <= self.n <= beta_profile.MOST_ROWS:
+        largest = sum(self.prior) + self.weight * self.n
+        few = 1 <= self.n <= beta_profile.MOST_ROWS and largest <= beta_profile.LARGEST
+        if self.family == "beta" and self.draws == 1 and few:
             return beta_profile.delta(self.prior[0], self.prior[1], self.weight, self.n, target)
         return self.delta_by_renyi(target)
 

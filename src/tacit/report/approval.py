@@ -6,6 +6,7 @@ from typing import Any
 
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.posterior_sample import PosteriorSample
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
@@ -85,9 +86,17 @@ def learnable(plan: Plan) -> str:
             names += [name] if not labels else [f"{name} of {level}" for level in labels[0]]
         subject = _some(names)
     return (
-        f"{subject}; each with an interval that includes the noise. Not: anything about a single row, about columns "
+        f"{subject}; {_as_what(plan)}. Not: anything about a single row, about columns "
         f"other than {', '.join(columns)}, or about groups and relations that the model does not name."
     )
+
+
+def _as_what(plan: Plan) -> str:
+    """Draws that nothing infers from are read as they are: points."""
+    mechanism = plan.mechanism
+    if not isinstance(mechanism, PosteriorSample) or plan.model.draw_methods:
+        return "each with an interval that includes the noise"
+    return f"as {_count(mechanism.draws, 'random draw')}: points, without an interval"
 
 
 def approval_plain(plan: Plan) -> dict[str, Any]:
