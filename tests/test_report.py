@@ -382,9 +382,10 @@ def test_posterior_draws_cite_the_paper_of_their_loss():
     for loss, budget, options, right, wrong in (
         ("log-likelihood", tacit.GDP(1.0), {}, first, second),
         ("bounded-log-likelihood", tacit.PureDP(1.0), {"bound": 3.0}, first, second),
-        ("beta-divergence", tacit.PureDP(1.0), {"beta": 0.5}, second, first),
+        ("beta-divergence", tacit.PureDP(1.0), {"beta": 1.5}, second, first),
     ):
-        plan = tacit.Plan(model, schema, budget, tacit.PosteriorSample(loss=loss, options=options))
+        mechanism = tacit.PosteriorSample(loss=loss, options=options, sampler="mcmc", gamma=0.0)
+        plan = tacit.Plan(model, schema, budget, mechanism)
         keys = {paper.key for paper in references(plan)}
         assert right in keys
         assert wrong not in keys

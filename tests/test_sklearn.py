@@ -227,3 +227,35 @@ def test_all_of_scikit_learn_s_checks_of_a_regressor():
 def test_scikit_learn_s_checks_of_a_classifier(name):
     """Not all of them: each compiles a sampler of its own for every shape of its data."""
     getattr(estimator_checks, name)("TacitClassifier", TacitClassifier(simulate=True, **FAST))
+
+
+@pytest.mark.parametrize("where", ["X", "y"])
+def test_one_row_of_a_list_does_not_change_how_others_are_read(where):
+    """Replace-one on lists of cells of mixed types: the exact sums move by no more than the sensitivity.
+
+    The planted fault is one type for all cells, by which a single text makes every boolean unreadable.
+    """
+    from tacit.boundary import collect, needed
+    from tacit.sources.open import open_source
+
+    schema = tacit.Schema(y=(0, 1), a=(0, 1))
+    plan = tacit.Plan(tacit.LinearRegression("y ~ a"), schema, tacit.ZCDP(1.0))
+    bound = float(plan.statistic().sensitivity().l1)
+
+    def sums(rows, response, typed=False):
+        model = TacitRegressor(plan, ledger=False)
+        table = model._table(np.asarray(rows) if typed else rows, np.asarray(response) if typed else response, plan)
+        return np.array(collect(open_source(table, *needed(plan)), plan)[1].totals, float)
+
+    def moved(cell, typed=False):
+        rows, response = [[True] for _ in range(50)], [True] * 50
+        before = sums(rows, response, typed)
+        if where == "X":
+            rows[0] = [cell]
+        else:
+            response[0] = cell
+        return np.abs(sums(rows, response, typed) - before).sum()
+
+    for cell in ("x", 0, 1.5, None, "true"):
+        assert moved(cell) <= bound
+    assert moved("x", typed=True) > bound

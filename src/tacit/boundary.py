@@ -33,6 +33,7 @@ Progress = Callable[[int], None]
 
 _BATCH_ROWS = 2**16
 
+_STEP = 2**16  # rows that progress is told of at once
 _NO_ROWS = "Expected the data to have at least one row."
 _BROKEN = "Expected the data to be readable to its end; the budget counts as spent."
 
@@ -53,9 +54,9 @@ def privatize(
     ``ledger=None`` releases without one, and the release says so. ``dataset`` names the rows in the release and in the
     ledger; without a ledger it may be left out. ``engine`` says who reads the rows: "local" is as many threads as there
     are cores; a Dask ``Client`` or a ``SparkSession`` takes its workers, which must get at the same files. All of them
-    find the same integers. ``progress`` is called with the number of rows of each batch; where the unit is a person,
-    whose number of rows is a secret, once and with the number of rows that count. If it has a method ``expect``, that
-    is called first, with the number of rows or None.
+    find the same integers. ``progress`` is told how many rows were read, in steps of one size: where a file or a piece
+    ends may depend on what rows hold. Where the unit is a person, whose number of rows is a secret, it is told once,
+    of the rows that count. If it has a method ``expect``, that is called first, with the number of rows or None.
 
     ``data`` may also be partials (see `partial`), whose sums are added up before the noise. Nobody may be in two of
     them.
@@ -242,8 +243,12 @@ def _collect_at_any_rate(
     source: Source, plan: Plan, progress: Progress | None, engine: Engine
 ) -> tuple[int, Collector]:
     """`collect`, where a fault that nobody foresaw says nothing: its own message may quote a row."""
+    steps = None if progress is None else _Steps(progress)
     try:
-        return collect(source, plan, progress, engine)
+        found = collect(source, plan, steps, engine)
+        if steps is not None:
+            steps.finish()
+        return found
     except TacitError:  # one of the sentences that name the source and nothing else
         raise
     except Exception:
@@ -257,6 +262,24 @@ def _add_all(batches: Iterator[Batch], collected: Collector) -> int:
         n += batch.rows
         collected.add(batch.columns)
     return n
+
+
+class _Steps:
+    """Progress in steps of one size, so that nobody learns how many rows a file or a piece holds."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._left = progress, 0
+
+    def __call__(self, rows: int) -> None:
+        self._left += rows
+        while self._left >= _STEP:
+            self._left -= _STEP
+            self._progress(_STEP)
+
+    def finish(self) -> None:
+        """Say the rest: the number of all rows is public."""
+        if self._left:
+            self._progress(self._left)
 
 
 def _watched(batches: Iterator[Batch], progress: Progress | None) -> Iterator[Batch]:

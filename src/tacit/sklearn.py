@@ -146,7 +146,7 @@ class _Estimator(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         design = self._regression(plan).design(plan.schema)
         table = _columns(X, design.cells)
-        response = np.asarray(y)
+        response = _cells(y)
         if response.ndim == 2 and response.shape[1] == 1:
             response = response[:, 0]
         if response.ndim != 1 or any(len(column) != len(response) for column in table.values()):
@@ -310,10 +310,18 @@ def _columns(X: Any, names: list[str]) -> dict[str, Any]:
         if missing:
             raise expected("X", missing[0], "to be one of its columns")
         return {name: X[name] for name in names}
-    values = np.asarray(X)
+    values = _cells(X)
     if values.ndim != 2 or values.shape[1] != len(names):
         raise expected("X", values.shape, f"to have {len(names)} columns: {', '.join(names)}")
     return {name: values[:, j] for j, name in enumerate(names)}
+
+
+def _cells(values: Any) -> Any:
+    """As an array. Lists keep every cell as it is: one type for all of them would let one row change how others read.
+
+    An array or a column of a frame has had its type before, from whoever made it.
+    """
+    return np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, dtype=object)
 
 
 def _bounds(values: Any) -> Number:

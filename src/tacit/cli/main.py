@@ -132,6 +132,7 @@ def privatize(
     import tacit
     from tacit.engines.open import opened_engine
     from tacit.files import check_apart, check_writable
+    from tacit.report.words import about_responses
 
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
         raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")
@@ -156,7 +157,7 @@ def privatize(
     unit = release.plan.mechanism.person
     whom = f"{release.n:,} rows" if unit is None else f"{release.n // unit.max_rows:,} people"
     say(f"Released {numbers} about {whom} of {release.dataset!r}: {output}")
-    say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}")
+    say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}{about_responses(release.plan)}")
     for assumption in release.guarantee.assumes:
         say(f"Assumes: {assumption}.")
     if data[0].suffix == ".partial":

@@ -35,8 +35,7 @@ class Journal:
         """Go on with the journal at ``path``, which must have the same form, or start it."""
         self.path = Path(path)
         if not os.path.lexists(self.path):
-            write_atomically(self.path, _header(form), name="journal", overwrite=False)
-            os.chmod(self.path, 0o600)
+            write_atomically(self.path, _header(form), name="journal", overwrite=False, private=True)
         check_readable(self.path, name="journal")
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)

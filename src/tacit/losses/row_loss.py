@@ -240,7 +240,10 @@ class RowLoss(Loss):
         if self.sampler == "mcmc" and gamma == 0:
             found.append("the Markov chain has reached the posterior: nothing proves how near its draws come")
         elif self.sampler == "mcmc":
-            found.append(f"the Markov chain's law is within gamma = {gamma:g} of the posterior in total variation")
+            found.append(
+                f"the Markov chain's law is within gamma = {gamma:g} of the posterior in total variation, "
+                "failures included"
+            )
         elif self.sampler == "langevin":
             found.append(f"gamma = {gamma:g} is proved for the chain's length and is part of delta")
         if self.settings.private == "response":

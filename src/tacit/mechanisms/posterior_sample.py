@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -95,10 +94,9 @@ class PosteriorDraws(Crossing):
 
     def _rounded(self, draw: Any) -> list[int]:
         failed = [FAILED] * self.drawn.parameters
-        if draw is None or not all(math.isfinite(value) for value in draw):
+        if draw is None or not all(abs(float(value)) <= _LARGEST / self.unit for value in draw):  # NaN is not
             return failed
-        rounded = [round(float(value) * self.unit) for value in draw]
-        return failed if any(abs(value) > _LARGEST for value in rounded) else rounded
+        return [round(float(value) * self.unit) for value in draw]
 
     def check(self, values: tuple[int, ...], n: int) -> None:
         """Every number lies where draws can lie, or its whole draw failed; n is the declared one."""

@@ -59,6 +59,8 @@ def statement(plan: Plan) -> str:
     else:
         what = "The release"
         whose = "any one row" if unit is None else f"all rows of any one person, as {unit.id} tells people apart"
+        if not plan.mechanism.whole_rows:
+            whose = "the response of any one row, and not its covariates, which are not protected"
     assumes = [] if isinstance(plan.mechanism, Local) else list(getattr(plan.crossing(), "assumes", ()))
     given = f", assuming: {'; '.join(assumes)}" if assumes else ""
     return (

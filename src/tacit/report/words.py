@@ -60,12 +60,14 @@ def _explain_draws(plan: Plan) -> list[str]:
     assert isinstance(law, DrawLaw)
     numbers = ", ".join(f"{name} = {value:.4g}" for name, value in law.numbers)
     drawn = "one draw" if law.draws == 1 else f"{law.draws} independent draws"
+    unit = _unit(None) if plan.mechanism.whole_rows else "the unit of privacy is the response of a row"
+    promise = f"{plan.budget.sentence()}{about_responses(plan)}"
     return [
-        f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {', '.join(crossing.columns)}; {_unit(None)}.",
+        f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {', '.join(crossing.columns)}; {unit}.",
         f"Releases: {drawn} of {law.parameters} number{'s' if law.parameters > 1 else ''} ({_some(crossing.entries)}) "
         f"from a tempered posterior, rounded to multiples of 1/{law.grid}, and the number of rows.",
         f"Density: loss {law.loss}, {numbers}; drawn by {law.sampler}. A draw that fails is released as a failure.",
-        f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
+        f"Promises: {plan.budget.symbols}. {promise}",
         f"Assumes: {'; '.join(crossing.assumes)}.",
         *(_about_column(name, plan) for name in crossing.columns),
     ]
@@ -87,7 +89,7 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
             "columns": list(crossing.columns),
             "entries": list(crossing.entries),
             "unit": crossing.unit,
-            "unit_of_privacy": _unit_plain(None),
+            "unit_of_privacy": _unit_plain(None) if plan.mechanism.whole_rows else {"unit": "response"},
             "sample": crossing.law.to_plain(),
             "assumes": list(crossing.assumes),
             "budget": plan.budget.to_plain(),
@@ -117,6 +119,13 @@ def _filled_and_cut(unit: Person) -> str:
         f"exactly {unit.max_rows} rows of each person count. Who has fewer is filled up with rows of stand-ins, which "
         "moves the result towards them. Of who has more, a fixed choice counts and the rest is cut."
     )
+
+
+def about_responses(plan: Plan) -> str:
+    """What has to be added to a promise that is not about whole rows; nothing for others."""
+    if plan.mechanism.whole_rows:
+        return ""
+    return " The record here is the response of a row alone: its covariates are not protected."
 
 
 def _unit(unit: Person | None) -> str:

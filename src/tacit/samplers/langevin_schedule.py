@@ -1,7 +1,7 @@
 """How long unadjusted Langevin steps take to come within a proved distance of the posterior.
 
 For a potential U on R^p that is m-strongly convex and M-smooth, start at N(theta*, I/M), theta* its minimum, and take K
-steps theta <- theta - h grad U(theta) + sqrt(2h) z with z standard normal. With h < 2/M and T = K h,
+steps theta <- theta - h grad U(theta) + sqrt(2h) z with z standard normal. With h <= 1/M and T = K h,
 
     total variation to exp(-U)  <=  1/2 exp(p/4 log(M/m) - T m / 2) + sqrt(p M^2 T h / (4 (2 - h M)))
 
@@ -29,7 +29,7 @@ def schedule(size: int, strong: float, smooth: float, gamma: float) -> tuple[flo
     """The step and the number of steps with which the distance is at most ``gamma``."""
     time = 2 / strong * (size / 4 * math.log(smooth / strong) + math.log(1 / gamma))
     # p M^2 T h / (4 (2 - h M)) = gamma^2 / 4 is linear in h; a little less, so that rounding K up cannot exceed it.
-    step = 0.999 * 2 * gamma**2 / (size * smooth**2 * time + gamma**2 * smooth)
+    step = min(0.999 * 2 * gamma**2 / (size * smooth**2 * time + gamma**2 * smooth), 1 / smooth)
     steps = math.ceil(time / step)
     if distance(size, strong, smooth, step, steps) > gamma:
         raise ArithmeticError("the schedule does not keep its promise")
