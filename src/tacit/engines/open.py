@@ -46,7 +46,7 @@ def opened_engine(text: str) -> Generator[Engine]:
         from distributed import Client, LocalCluster
 
         if text == "dask":
-            with LocalCluster(dashboard_address=None) as cluster, Client(cluster) as client:
+            with LocalCluster(dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
                 yield Dask(client)
         else:
             client = None
