@@ -300,7 +300,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return []
     headings = ("n", "epsilon", "method", "least p", "number", "95% covers", "learnt", "width", "RMSE", "exact")
-    headings = (*headings, "diverging", "s")
+    headings = (*headings, "diverging")
     lines = [f"### {title}", "", "| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
     for r in rows:
         slopes = [name for name in r["contraction"] if name.startswith("theta") and name != "theta[0]"]
@@ -320,7 +320,6 @@ def _table(title: str, rows: list[dict[str, Any]]) -> list[str]:
             f"{r['rmse']['posterior mean']:.3f}",
             "" if exact is None else f"{exact:.3f}",
             f"{r['diverging']:.1%}",
-            f"{r['seconds']:.0f}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
