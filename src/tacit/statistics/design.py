@@ -71,7 +71,12 @@ class Mapped:
         for other in others:
             first = first * other
         np.subtract(first, self.offset, out=out)
-        np.multiply(out, steps / self.scale, out=out)  # a division takes several times as long
+        factor = steps / self.scale
+        if 2**-1000 < factor < 2**1000:
+            np.multiply(out, factor, out=out)  # a division takes several times as long
+        else:
+            np.divide(out, self.scale, out=out)
+            np.multiply(out, steps, out=out)
         np.rint(out, out=out)
         return np.clip(out, *self.bounds(steps), out=out)
 

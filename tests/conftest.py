@@ -1,0 +1,11 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import signal
+
+
+def pytest_configure() -> None:
+    """Ctrl-C as in a terminal: what is started in the background of a script inherits that it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
