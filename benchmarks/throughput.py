@@ -7,9 +7,9 @@
 Every engine reads the same Parquet file (float64, Snappy, row groups of 2^20 rows) and finds the sums of all products
 of two columns and of each column. tacit also parses, fills, clamps and rounds every cell to its lattice and adds up
 exactly. "arrow" is pyarrow's Parquet reader and one BLAS product a batch in as many threads, with nothing in between.
-Each measurement is a process of its own: one run to warm up, then one that counts. Engines take turns, so that a busy
-machine slows all of them; the ratio is of medians to that of the fastest engine with as many threads. Seconds of CPU
-are given as well, which a busy machine changes least.
+Each measurement is a process of its own: one run to warm up, then the median of five. Engines take turns, so that a
+busy machine slows all of them; the ratio is of medians to that of the fastest engine with as many threads. Seconds of
+CPU are given as well, which a busy machine changes least.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 ROWS = 10_000_000
+CALLS = 5  # of a process, after a first one that is not timed; their median counts
 REPEATS = 5
 GROUP = 2**20
 ENGINES = ("tacit", "polars", "duckdb", "arrow")
@@ -183,9 +184,12 @@ def _arrow(path: str, threads: int, d: int) -> Callable[[], Any]:
 def _child(engine: str, path: str, threads: int, d: int) -> None:
     call = {"tacit": _tacit, "polars": _polars, "duckdb": _duckdb, "arrow": _arrow}[engine](path, threads, d)
     call()
-    began, cpu = time.perf_counter(), time.process_time()
-    call()
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    found: list[tuple[float, float]] = []
+    for _ in range(CALLS):
+        began, cpu = time.perf_counter(), time.process_time()
+        call()
+        found.append((time.perf_counter() - began, time.process_time() - cpu))
+    seconds, cpu = sorted(found)[CALLS // 2]
     print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": _peak()}))
 
 

@@ -70,12 +70,12 @@ class Mapped:
         first, *others = (np.asarray(columns[name], np.float64) for name in self.numbers)
         for other in others:
             first = first * other
-        np.subtract(first, self.offset, out=out)
+        centred = first if self.offset == 0 else np.subtract(first, self.offset, out=out)
         factor = steps / self.scale
         if 2**-1000 < factor < 2**1000:
-            np.multiply(out, factor, out=out)  # a division takes several times as long
+            np.multiply(centred, factor, out=out)  # a division takes several times as long
         else:
-            np.divide(out, self.scale, out=out)
+            np.divide(centred, self.scale, out=out)
             np.multiply(out, steps, out=out)
         np.rint(out, out=out)
         return np.clip(out, *self.bounds(steps), out=out)
