@@ -12,6 +12,7 @@ the rows to score are public. ``simulate=True`` is for made-up data only: no led
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -42,7 +43,7 @@ class ChargedAgainWarning(UserWarning):
     """A fit is about to charge a dataset that has been charged before."""
 
 
-class _Estimator(BaseEstimator):
+class _Estimator(BaseEstimator, ABC):
     """What both estimators share.
 
     ``ledger`` is a `Ledger` or its path, with ``dataset`` the name of the rows in it; ``ledger=False`` releases without
@@ -121,11 +122,13 @@ class _Estimator(BaseEstimator):
             raise expected("ledger", self.ledger, "to be a Ledger or its path; False releases without one")
         return plan
 
+    @abstractmethod
     def _check_family(self, plan: Plan) -> None:
-        raise NotImplementedError
+        """Refuse a plan of another family than the estimator's."""
 
+    @abstractmethod
     def _simulation_plan(self, X: Any, y: Any, budget: Guarantee) -> tuple[Plan, Any]:
-        raise NotImplementedError
+        """The plan of a simulation, and the response in its own terms."""
 
     def _announce(self, plan: Plan) -> None:
         """Warn before a second charge: of this estimator, or of anybody to the same dataset."""

@@ -14,6 +14,7 @@ independent rows, and I is built from the product of the two, which is unbiased.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,18 +62,24 @@ def row_moments(plan: Plan, statistic: Statistic, coordinates: Coordinates, at: 
     base = one_of(coordinates.parameters(at[None]))
     parsed = parsed_rows(plan, statistic.columns, base, rows, [seed, 2])
     each = RowStatistic(statistic).encode(parsed) / statistic.unit
-    slopes: list[Any] = []
-    for half in range(2):
-        columns: list[Any] = []
-        for j in range(coordinates.size):
-            ends: list[Any] = []
-            for sign in (1, -1):
-                moved = at.copy()
-                moved[j] += sign * STEP
-                ends.append(_mean(plan, statistic, one_of(coordinates.parameters(moved[None])), [seed, half]))
-            columns.append((ends[0] - ends[1]) / (2 * STEP))
-        slopes.append(np.stack(columns, axis=1))
-    return RowMoments((slopes[0], slopes[1]), np.atleast_2d(np.cov(each.T)), rows)
+
+    def mean(moved: Any, half: int) -> Any:
+        return _mean(plan, statistic, one_of(coordinates.parameters(moved[None])), [seed, half])
+
+    return RowMoments(slopes_by_halves(mean, at), np.atleast_2d(np.cov(each.T)), rows)
+
+
+def slopes_by_halves(value: Callable[[Any, int], Any], at: Any) -> tuple[Any, Any]:
+    """The derivative of ``value`` in each coordinate, twice: ``value(at, half)`` draws other rows for each half.
+
+    Central differences with the same rows at both ends.
+    """
+
+    def slopes(half: int) -> Any:
+        steps = STEP * np.eye(len(at))
+        return np.stack([(value(at + step, half) - value(at - step, half)) / (2 * STEP) for step in steps], axis=1)
+
+    return slopes(0), slopes(1)
 
 
 def _mean(plan: Plan, statistic: Statistic, parameters: Arrays, seed: list[int]) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.design.coordinates import Coordinates
-from tacit.design.information import STEP, at_least_zero, one_of, parsed_rows
+from tacit.design.information import at_least_zero, one_of, parsed_rows, slopes_by_halves
 from tacit.plan import Plan
 from tacit.protocols.client import Client
 from tacit.simulate import simulate
@@ -43,18 +43,12 @@ def report_moments(plan: Plan, coordinates: Coordinates, at: Any, seed: int) -> 
     reports, counts = np.unique(drawn, axis=0, return_counts=True)
     if len(reports) > _DIFFERENT:
         reports, counts = drawn[:_DIFFERENT], np.ones(_DIFFERENT)
-    scores: list[Any] = []
-    for half in range(2):
-        columns: list[Any] = []
-        for j in range(coordinates.size):
-            ends: list[Any] = []
-            for sign in (1, -1):
-                moved = at.copy()
-                moved[j] += sign * STEP
-                ends.append(_log_mixture(plan, client, coordinates, moved, reports, [seed, half]))
-            columns.append((ends[0] - ends[1]) / (2 * STEP))
-        scores.append(np.stack(columns, axis=1))
-    product = (scores[0] * (counts / counts.sum())[:, None]).T @ scores[1]
+
+    def score(moved: Any, half: int) -> Any:
+        return _log_mixture(plan, client, coordinates, moved, reports, [seed, half])
+
+    first, second = slopes_by_halves(score, at)
+    product = (first * (counts / counts.sum())[:, None]).T @ second
     return ReportMoments(at_least_zero(product))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import expected
 from tacit.privacy.conversions import Real, approximate_sampler_delta
-from tacit.privacy.events import Event, Price
+from tacit.privacy.events import Event
 from tacit.privacy.rationals import rational, written
 
 
@@ -33,20 +32,6 @@ class ApproximateEvent(Event):
         object.__setattr__(self, "distance", rational("distance", distance))
         if self.distance >= 1:
             raise expected("distance", distance, "to be less than 1")
-
-    def epsilon(self) -> Price:
-        """Infinite: nothing is proved."""
-        return math.inf
-
-    def rho(self) -> Price:
-        """Infinite: nothing is proved."""
-        return math.inf
-
-    def _mu_squared(self) -> Price:
-        return math.inf
-
-    def _renyi(self, order: Fraction) -> Price:
-        return math.inf
 
     def _delta(self, epsilon: Fraction) -> float:
         # The exact event's delta may be off by MARGIN relatively, and so may the sum: both terms are positive.

@@ -57,17 +57,6 @@ class ConjugateEvent(Event):
         """lambda*: below this order every price is finite."""
         return largest_order(self.family, self.prior, self.weight)
 
-    def epsilon(self) -> Price:
-        """Infinite: a share near 0 or 1 has any log ratio."""
-        return math.inf
-
-    def rho(self) -> Price:
-        """Infinite: zCDP needs every order, and those from lambda* on are infinite."""
-        return math.inf
-
-    def _mu_squared(self) -> Price:
-        return math.inf
-
     def _renyi(self, order: Fraction) -> Price:
         if order >= self.largest_order:
             return math.inf

@@ -44,25 +44,28 @@ def rounded_up(price: Price) -> Price:
 
 
 class Event(ABC):
-    """One use of a mechanism. Prices that nothing proves are ``math.inf`` (a delta: 1)."""
+    """One use of a mechanism. Prices that nothing proves are ``math.inf`` (a delta: 1): what an event does not say.
+
+    Proof: an infinite price claims nothing. []
+    """
 
     kind: ClassVar[str]
 
-    @abstractmethod
     def epsilon(self) -> Price:
         """The pure epsilon."""
+        return math.inf
 
-    @abstractmethod
     def rho(self) -> Price:
         """The rho of zero-concentrated DP."""
+        return math.inf
 
-    @abstractmethod
     def _mu_squared(self) -> Price:
         """The square of the mu of Gaussian DP."""
+        return math.inf
 
-    @abstractmethod
     def _renyi(self, order: Fraction) -> Price:
         """A bound on the Renyi divergence of this order."""
+        return math.inf
 
     @abstractmethod
     def _delta(self, epsilon: Fraction) -> float:
@@ -274,7 +277,8 @@ class BoundedRangeEvent(Event):
 class RenyiEvent(Event):
     """One point of a Renyi curve: D_order <= ``epsilon`` at this ``order``, and nothing else is known.
 
-    Proof: D_a grows with a (van Erven and Harremoes 2014, Theorem 3), so the bound holds at smaller orders as well.
+    Proof: D_a grows with a (van Erven and Harremoes 2014, Theorem 3), so the bound holds at smaller orders as well. One
+    order says nothing about the largest log ratio, and zCDP and GDP need every order: these prices are infinite.
     """
 
     kind: ClassVar[str] = "renyi"
@@ -286,17 +290,6 @@ class RenyiEvent(Event):
         object.__setattr__(self, "divergence", rational("epsilon", epsilon))
         if float_below(self.order) <= 1:
             raise expected("order", order, "to be above 1, in a float too")
-
-    def epsilon(self) -> Price:
-        """Infinite: one order says nothing about the largest log ratio."""
-        return math.inf
-
-    def rho(self) -> Price:
-        """Infinite: zCDP needs every order."""
-        return math.inf
-
-    def _mu_squared(self) -> Price:
-        return math.inf
 
     def _renyi(self, order: Fraction) -> Price:
         return self.divergence if order <= self.order else math.inf

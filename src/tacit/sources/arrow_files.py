@@ -15,33 +15,23 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.errors import expected
-from tacit.sources.arrow_rows import ArrowRows, Part
+from tacit.sources.arrow_rows import ArrowRows, FilePart, Part
 from tacit.sources.base import label_of
 
 _BUFFER_BYTES = 2**16  # read ahead of each column
 
 
 @dataclass(frozen=True)
-class ParquetPart(Part):
+class ParquetPart(FilePart):
     """Some row groups of one Parquet file, from ``first`` on.
 
     ``group_rows`` is the number of rows in each. ``folders`` are columns that are not in the file but in the names of
     the folders that it lies in, with the text of their one cell.
     """
 
-    path: Path
     group_rows: tuple[int, ...]
     first: int = 0
     folders: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
-
-    @property
-    def portable(self) -> bool:
-        """By its path."""
-        return True
-
-    def reachable(self) -> bool:
-        """Whether this process sees the file."""
-        return self.path.is_file()
 
     def rows(self) -> int:
         """From the footer."""
@@ -87,21 +77,11 @@ class ParquetPart(Part):
 
 
 @dataclass(frozen=True)
-class IpcPart(Part):
+class IpcPart(FilePart):
     """One Arrow IPC file, of so many record ``batches``. ``names`` are all of its columns, in order."""
 
-    path: Path
     names: tuple[str, ...]
     batches: int
-
-    @property
-    def portable(self) -> bool:
-        """By its path."""
-        return True
-
-    def reachable(self) -> bool:
-        """Whether this process sees the file."""
-        return self.path.is_file()
 
     def rows(self) -> int:
         """From the headers of the batches."""

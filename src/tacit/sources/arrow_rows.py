@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
@@ -48,6 +49,22 @@ class Part(ABC):
         """The same part, where only the types of ``columns`` are remembered."""
         kept = [field for field in self.schema if field.name in columns]
         return replace(self, schema=pa.schema(kept))
+
+
+@dataclass(frozen=True)
+class FilePart(Part):
+    """A part that another process can read for itself, by its path."""
+
+    path: Path
+
+    @property
+    def portable(self) -> bool:
+        """By its path."""
+        return True
+
+    def reachable(self) -> bool:
+        """Whether this process sees the file."""
+        return self.path.is_file()
 
 
 @dataclass(frozen=True)

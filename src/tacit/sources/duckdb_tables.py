@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.errors import InputError, expected
-from tacit.sources.arrow_rows import ArrowRows, Part, one_part
+from tacit.sources.arrow_rows import ArrowRows, FilePart, Part, one_part
 from tacit.sources.base import label_of
 
 SUFFIXES = (".duckdb", ".ddb")
@@ -38,20 +38,10 @@ class RelationPart(Part):
 
 
 @dataclass(frozen=True)
-class DatabasePart(Part):
+class DatabasePart(FilePart):
     """The rows of one table of a database file, which is opened for reading only."""
 
-    path: Path
     table: str
-
-    @property
-    def portable(self) -> bool:
-        """By its path."""
-        return True
-
-    def reachable(self) -> bool:
-        """Whether this process sees the file."""
-        return self.path.is_file()
 
     def rows(self) -> int:
         """As the database counts them."""
