@@ -18,6 +18,7 @@ import argparse
 import json
 import math
 import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tacit
+
+sys.path.insert(0, str(Path(__file__).parent))
+from tables import missing
 
 matplotlib.use("Agg")
 
@@ -518,13 +522,6 @@ def claims(results: dict[str, Any]) -> list[str]:
         said = f"{r['area']:.4f}, non-private {r['non-private area']:.4f}: {verdict} {CLOSE}"
         lines.append(f"Adult   AUC at epsilon = 1, {r['encoding']}, {LABELS[r['method']]}: {said}.")
     return lines
-
-
-def missing(data: Path | None, name: str) -> str | None:
-    """Why a table is not there, or None if it is."""
-    if data is None:
-        return "--data is not given"
-    return None if (data / name).is_file() else f"{data} does not hold {name}"
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ import argparse
 import json
 import math
 import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,9 @@ from matplotlib.figure import Figure
 import tacit
 from tacit.models.local_sgd import group_size, local_sgd
 from tacit.models.point_estimates import nearest_shares, unbiased_shares
+
+sys.path.insert(0, str(Path(__file__).parent))
+from tables import missing
 
 matplotlib.use("Agg")
 
@@ -628,13 +632,6 @@ def claims(results: dict[str, Any]) -> list[str]:
                 said = ", ".join(f"{c['mean']:.3f} at {c['epsilon']:g}" for c in own)
                 lines.append(f"    here: {method}: {said}; non-private {found['non-private']:.3f}.")
     return lines
-
-
-def missing(data: Path | None, name: str) -> str | None:
-    """Why a table is not there, or None if it is."""
-    if data is None:
-        return "--data is not given"
-    return None if (data / name).is_file() else f"{data} does not hold {name}"
 
 
 def main() -> None:

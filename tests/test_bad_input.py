@@ -76,10 +76,10 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def folder(template, tmp_path, monkeypatch):
-    shutil.copytree(template, tmp_path / "work")
-    monkeypatch.chdir(tmp_path / "work")
+    shutil.copytree(template, tmp_path / "desk")
+    monkeypatch.chdir(tmp_path / "desk")
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main() sets it: put it back afterwards
-    return tmp_path / "work"
+    return tmp_path / "desk"
 
 
 @dataclass(frozen=True)
@@ -426,7 +426,7 @@ REQUESTS = {
     "output is a folder": (case(folder_instead("out.json")), ("output", "folder")),
     "output is nothing": (case(output=""), "output"),
     "output is the data": (case(output="rows.csv", more=OVERWRITE), ("output", "data")),
-    "output is the data by another way": (case(output="../work/./rows.csv", more=OVERWRITE), ("output", "data")),
+    "output is the data by another way": (case(output="../desk/./rows.csv", more=OVERWRITE), ("output", "data")),
     "output is the data by a link": (
         case(link("l.csv", "rows.csv"), output="l.csv", more=OVERWRITE),
         ("output", "data"),

@@ -7,15 +7,14 @@ first row is read, and from there on nothing that a row holds can raise, print o
 from __future__ import annotations
 
 import secrets
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError, TacitError, expected
+from tacit.errors import BROKEN, NO_ROWS, InputError, TacitError, expected
 from tacit.interrupts import uninterrupted
-from tacit.ledger import Ledger, Receipt, digest
+from tacit.ledger import Ledger, digest
+from tacit.ledger.note import note
 from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
 from tacit.partials import Partial, as_partials, check_pool
@@ -34,8 +33,6 @@ Progress = Callable[[int], None]
 _BATCH_ROWS = 2**16
 
 _STEP = 2**16  # rows that progress is told of at once
-_NO_ROWS = "Expected the data to have at least one row."
-_BROKEN = "Expected the data to be readable to its end; the budget counts as spent."
 
 
 def privatize(
@@ -95,7 +92,7 @@ def privatize(
         law=crossing.law,
     )
     if book is not None and receipt is not None:
-        _note_release(book, receipt, release)
+        note(book, receipt, release.id, release.to_plain())
     return release
 
 
@@ -136,23 +133,13 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
     check_name("dataset", dataset)
     source = open_source(data, client.columns, plan.schema)
     if source.has_no_rows(client.columns):
-        raise InputError(_NO_ROWS)
+        raise InputError(NO_ROWS)
     parts = [
         client.reports(batch.columns, OSEntropy())
         for batch in source.batches(plan.schema, client.columns, 2**16)
         if batch.rows
     ]
     return Reports((Group(plan, client.protocol, np.concatenate(parts)),), dataset)
-
-
-def _note_release(book: Ledger, receipt: Receipt, release: Release) -> None:
-    """Link the spend to its release. The release is paid for: if the note fails it is not lost for that."""
-    try:
-        with uninterrupted():
-            book.record_release(receipt, release.id, digest(release.to_plain()))
-    except TacitError as error:
-        with suppress(Warning):  # where warnings are made errors, the release must still come back
-            warnings.warn(f"The ledger has charged for this release but could not note it: {error}", stacklevel=3)
 
 
 def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
@@ -178,7 +165,7 @@ def _reader(data: Any, plan: Plan, engine: Any, progress: Progress | None) -> Ca
         why = "brings the rows of a person together" if plan.mechanism.person else "needs the rows in one place"
         raise expected("engine", chosen.name, f"to be local for a plan that {why}")
     if source.has_no_rows(columns):
-        raise InputError(_NO_ROWS)
+        raise InputError(NO_ROWS)
     declared, told = plan.crossing().rows, source.rows(columns)
     if declared is not None and told is not None and told != declared:
         raise expected("n", declared, f"of [mechanism] to be the number of rows, {told}, which is public")
@@ -217,7 +204,7 @@ def collect(
     if job is not None:
         n, sums = (engine_of("local") if engine is None else engine).run(job, progress)
         if n == 0:
-            raise InputError(_NO_ROWS)
+            raise InputError(NO_ROWS)
         return n, sums
     crossing, person = plan.crossing(), plan.mechanism.person
     collected = crossing.collector()
@@ -235,7 +222,7 @@ def collect(
         if progress is not None:
             progress(n)  # how many rows were read is between the people and the data
     if n == 0:
-        raise InputError(_NO_ROWS)
+        raise InputError(NO_ROWS)
     return n, collected
 
 
@@ -253,7 +240,7 @@ def _collect_at_any_rate(
         raise
     except Exception:
         pass
-    raise InputError(_BROKEN)  # out here: raised inside the handler it would carry the fault along
+    raise InputError(BROKEN)  # out here: raised inside the handler it would carry the fault along
 
 
 def _add_all(batches: Iterator[Batch], collected: Collector) -> int:

@@ -11,15 +11,15 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import InputError, TacitError, expected
+from tacit.errors import BROKEN, NO_ROWS, InputError, TacitError, expected
 from tacit.files import write_atomically
 from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
+from tacit.ledger.note import note
 from tacit.mechanisms.noisy_rank import NoisyRanks, public_grid
 from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
@@ -98,7 +98,7 @@ def bounds(
     schema, missing = _reading(column, wide)
     source = open_source(data, (column,), schema)
     if source.has_no_rows((column,)):
-        raise InputError("Expected the data to have at least one row.")
+        raise InputError(NO_ROWS)
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     asked = Bounds(
         column, wide.low, wide.high, (wide.low, wide.high), spacing, len(mechanism.grid), budget.epsilon, 0, 0, False,
@@ -117,8 +117,7 @@ def bounds(
     if 2 * target <= n and low < high:
         found = replace(found, low=low, high=high, reliable=True)
     if book is not None and receipt is not None:
-        with suppress(TacitError), uninterrupted():  # paid for: if the note fails the bounds are not lost for that
-            book.record_release(receipt, found.id, digest(found.to_plain()))
+        note(book, receipt, found.id, found.to_plain())
     return found
 
 
@@ -166,7 +165,7 @@ def _counted(
     except Exception:
         pass
     if broken:  # out here: raised inside the handler it would carry the fault along
-        raise InputError("Expected the data to be readable to its end; the budget counts as spent.")
+        raise InputError(BROKEN)
     if n == 0:
-        raise InputError("Expected the data to have at least one row.")
+        raise InputError(NO_ROWS)
     return n, counts

@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+NO_ROWS = "Expected the data to have at least one row."
+BROKEN = "Expected the data to be readable to its end; the budget counts as spent."
+
 
 class TacitError(Exception):
     """The base of every error that tacit raises on purpose."""

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tacit.errors import InputError, TacitError
+from tacit.errors import BROKEN, InputError, TacitError
 from tacit.schema import Schema
 from tacit.sources.base import Source
 from tacit.statistics.collector import Sums
@@ -22,7 +22,6 @@ from tacit.statistics.collector import Sums
 Progress = Callable[[int], None]
 
 UNFINISHED = "Expected every piece of the data to be counted; the budget counts as spent."
-_BROKEN = "Expected the data to be readable to its end; the budget counts as spent."
 _CELLS = 2**22  # parsed at once by one thread
 _MOST_ROWS = 2**16
 _PIECE_ROWS = 2**20
@@ -82,7 +81,7 @@ def tally(index: int, piece: Source, job: Job, progress: Progress | None = None)
         raise
     except Exception:
         pass
-    raise InputError(_BROKEN)  # out here: raised inside the handler it would carry the fault along
+    raise InputError(BROKEN)  # out here: raised inside the handler it would carry the fault along
 
 
 def _tally(index: int, piece: Source, job: Job, progress: Progress | None) -> Tally:
@@ -102,7 +101,7 @@ def gather(job: Job, pieces: int, tallies: Iterable[Tally], progress: Progress |
         if one.index not in found and progress is not None:
             progress(one.rows)
         if found.setdefault(one.index, one) != one:  # the file was changed between two tries
-            raise InputError(_BROKEN)
+            raise InputError(BROKEN)
     if sorted(found) != list(range(pieces)):
         raise InputError(UNFINISHED)
     sums, rows = job.empty.fresh(), 0
