@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import kstest
 
 import tacit
-from tacit.calibrate import _mmd_squared
+from tacit.calibration.calibrate import _mmd_squared
 from tacit.disturb import DISTURBANCES, Disturbance
 from tacit.infer import prior_for
 from tacit.models.adassp import adassp

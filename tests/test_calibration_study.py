@@ -71,7 +71,7 @@ def test_intervals_that_are_too_narrow_on_both_sides_are_caught():
     narrow = study(PLAN, n=20, trials=100, seed=8, method="naive")
     ranks = np.array([*np.linspace(3, 96, 70).astype(int), *[0] * 15, *[99] * 15])
     planted = replace(narrow, found=replace(narrow.found, ranks={"theta": ranks}))
-    assert planted.found.calibrated(1e-3), "by ranks alone it would pass"
+    assert min(planted.found.p_values().values()) > 1e-3, "by ranks alone it would pass"
     assert not planted.calibrated
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
-from tacit.calibrate import Calibration, calibrate
+from tacit.calibration.calibrate import Calibration, calibrate
 from tacit.errors import expected
 from tacit.plan import Plan
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tacit.calibrate import PROBABILITIES, Calibration
+from tacit.calibration.calibrate import PROBABILITIES, Calibration
 from tacit.calibration.parts import calibrate_in_parts
 from tacit.disturb import DISTURBANCES
 from tacit.errors import InputError, expected
@@ -71,20 +71,15 @@ class Study:
         )
 
     def rows(self, found: Calibration) -> list[dict[str, Any]]:
-        """One line a number: its p-value after Bonferroni, coverage, contraction, and width against no noise.
-
-        The p-value is the least of four: of the Kolmogorov-Smirnov test that ranks are uniform, and of exact binomial
-        tests of how often the intervals held the truth. The former sees a bias best; intervals that are too narrow on
-        both sides show in the latter.
-        """
-        p_values, contraction = found.p_values(), found.contraction()
+        """One line a number: its p-value (`Calibration.least_p`), coverage, contraction, and width against no noise."""
+        p_values, contraction = found.least_p(), found.contraction()
         covers = {probability: found.coverage(probability) for probability in PROBABILITIES}
         widths = found.width_ratio() if found.non_private is not None else {}
         distances = found.ks()
         return [
             {
                 "number": name,
-                "p": _least(p, [covers[q][name] for q in PROBABILITIES], len(found.failed), len(p_values)),
+                "p": p,
                 "ks": distances[name],
                 **{f"covers_{100 * q:.0f}": covers[q][name] for q in PROBABILITIES},
                 "contraction": contraction[name],
@@ -112,7 +107,7 @@ class Study:
         return lines
 
     def _fine(self, found: Calibration) -> bool:
-        return not found.failed.any() and min(row["p"] for row in self.rows(found)) >= self.level
+        return found.calibrated(self.level)
 
     def refusals(self) -> dict[str, list[str]]:
         """Departures that do not apply, by their reason."""
@@ -207,16 +202,6 @@ def study(
         except InputError as error:
             refused[name] = str(error)
     return Study(plan, _method(plan, method, prior, n), n, trials, seed, level, found, departed, refused)
-
-
-def _least(ks: float, covers: list[float], trials: int, numbers: int) -> float:
-    """The least p-value of one number, times the tests of all numbers (Bonferroni)."""
-    from scipy.stats import binomtest
-
-    tests = [ks]
-    for probability, share in zip(PROBABILITIES, covers, strict=True):
-        tests.append(float(binomtest(round(share * trials), trials, probability).pvalue))
-    return min(1.0, min(tests) * len(tests) * numbers)
 
 
 def _method(plan: Plan, method: str | None, prior: Any, n: int) -> str:

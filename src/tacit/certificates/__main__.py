@@ -17,11 +17,12 @@ def main() -> None:
     parser.add_argument("--trials", type=int, help="trials of each posterior")
     parser.add_argument("--only", default="", help="rows whose name holds this")
     parser.add_argument("--seconds", type=float, help="stop before the first row that starts later than this")
+    parser.add_argument("--processes", type=int, default=1, help="rows at a time")
     options = parser.parse_args()
     settings = SHORT if options.short else FULL
     if options.trials is not None:
         settings = replace(settings, trials=options.trials)
-    make(options.out, settings, only=options.only, seconds=options.seconds)
+    make(options.out, settings, only=options.only, seconds=options.seconds, processes=options.processes)
 
 
 if __name__ == "__main__":

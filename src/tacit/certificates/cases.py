@@ -12,15 +12,18 @@ from itertools import product
 from typing import Any
 
 from tacit.errors import InputError
+from tacit.losses import chain_settings, descent_settings
 from tacit.losses.registry import LOSSES
 from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.mechanisms.private_chain import PrivateChain
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Model
-from tacit.models.registry import FAMILIES
+from tacit.models.registry import DRAWN, FAMILIES
 from tacit.noise.registry import NOISES
 from tacit.plan import Plan
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
@@ -81,10 +84,32 @@ def _(mechanism: PosteriorSample, model: Model, schema: Any) -> Iterator[tuple[s
             yield f"{mechanism.kind}, {loss}", PosteriorSample(loss=loss, n=n, gamma=gamma, options=options)
 
 
+@variants.register
+def _(mechanism: DPSGD, model: Model, schema: Any) -> Iterator[tuple[str, Mechanism]]:
+    for loss in descent_settings.LOSSES:
+        # Few steps, of half of the rows; a model may have to be told a number of its own.
+        own: list[dict[str, float]] = [{}, *({key: 1.0} for key in descent_settings.KEYS if key != "beta")]
+        for options in own:
+            made = DPSGD(n=ROWS, batch=ROWS // 2, steps=20, loss=loss, clip=1.0, options=options)
+            yield f"{mechanism.kind}, {loss}", made
+
+
+@variants.register
+def _(mechanism: PrivateChain, model: Model, schema: Any) -> Iterator[tuple[str, Mechanism]]:
+    for chain in chain_settings.CHAINS:
+        own: list[dict[str, float]] = [{}, {"sigma_min": 1.0}]
+        for clip, options in product((None, 1.0), own):
+            batch = ROWS // 2 if chain == "fast-mh" else None
+            yield (
+                f"{mechanism.kind}, {chain}",
+                PrivateChain(chain, steps=20, n=ROWS, batch=batch, clip=clip, options=options),
+            )
+
+
 def audited() -> list[Case]:
     """One case for every family, mechanism and variant of it that some example can carry out."""
     found: dict[str, Case] = {}
-    for family, model in FAMILIES.items():
+    for family, model in {**FAMILIES, **DRAWN}.items():
         for example in model.examples():
             for kind in MECHANISMS.values():
                 for name, mechanism in variants(kind(), example.model, example.schema):

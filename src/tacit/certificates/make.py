@@ -1,9 +1,10 @@
 """Make the certificates: run what is missing, one row at a time, and write the table anew after every row.
 
     python -m tacit.certificates [--out docs/certificates] [--trials 500] [--only linear] [--seconds 3600] [--short]
+                                 [--processes 2]
 
 A row that is there already, made by this version with these settings, is not made again: an interrupted run goes on
-where it stopped. Every posterior runs in a process of its own, so that one that fails or takes too long costs no other.
+where it stopped. Every row runs in a process of its own, so that one that fails or takes too long costs no other.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from tacit.certificates.cases import ROWS, Case, audited, calibrated
@@ -104,36 +107,45 @@ def make(
     *,
     only: str = "",
     seconds: float | None = None,
+    processes: int = 1,
     say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Run all rows that are missing, or those whose name holds ``only``, until ``seconds`` have passed."""
     started = time.monotonic()
     state = load(folder)
     everything = list(work())
-    for kind, case in everything:
-        if only not in case.key:
-            continue
-        known = state[kind].get(case.key)
-        if known is not None and known.get("version") == __version__ and not _smaller(known, settings):
-            continue
+    missing = [
+        (kind, case) for kind, case in everything if only in case.key and not _known(state[kind], case, settings)
+    ]
+    writing = Lock()
+
+    def run(kind: str, case: Case) -> bool:
         if seconds is not None and time.monotonic() - started > seconds:
-            say("Out of time: the rest is left to the next run.")
-            break
+            return False
         say(f"{kind}: {case.key}")
-        figures = _made(kind, case, settings) if kind == "audits" else _apart(kind, case, settings)
-        if "error" in figures and known is not None and "error" not in known:
-            continue  # a good row is not replaced by a failure
-        state[kind][case.key] = {
-            "family": case.family,
-            "mechanism": case.mechanism,
-            "method": case.method,
-            **figures,
-            "version": __version__,
-        }
-        state["made_with"] = versions()
-        _write(folder, state, everything)
+        figures = _apart(kind, case, settings)
+        with writing:
+            known = state[kind].get(case.key)
+            if "error" in figures and known is not None and "error" not in known:
+                return True  # a good row is not replaced by a failure
+            names = {"family": case.family, "mechanism": case.mechanism, "method": case.method}
+            state[kind][case.key] = {**names, **figures, "version": __version__}
+            state["made_with"] = versions()
+            _write(folder, state, everything)
+        return True
+
+    with ThreadPoolExecutor(processes) as threads:  # each waits for a process
+        waiting = [threads.submit(run, *row) for row in missing]
+        if not all(one.result() for one in waiting):
+            say("Out of time: the rest is left to the next run.")
     _write(folder, state, everything)
     return state
+
+
+def _known(rows: dict[str, Any], case: Case, settings: Settings) -> bool:
+    """Whether a row was made by this version with these settings, or larger ones."""
+    known = rows.get(case.key)
+    return known is not None and known.get("version") == __version__ and not _smaller(known, settings)
 
 
 def _write(folder: Path, state: dict[str, Any], everything: list[tuple[str, Case]]) -> None:

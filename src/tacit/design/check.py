@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.calibrate import calibrate
+from tacit.calibration.calibrate import calibrate
 from tacit.design.points import Points, noise_of
 from tacit.infer import prior_for
 from tacit.models.model import Prior

@@ -105,9 +105,9 @@ def posterior_card(posterior: Any) -> str:
 
 
 def calibration_card(calibration: Any) -> str:
-    """For each number of a `Calibration`, whether its ranks are uniform, and the coverage of its intervals."""
+    """For each number of a `Calibration`, its least p-value (Bonferroni), and the coverage of its intervals."""
     trials, failed = len(calibration.failed), int(calibration.failed.sum())
-    p_values = calibration.p_values()
+    p_values = calibration.least_p()
     half, wide = calibration.coverage(0.5), calibration.coverage(0.95)
     contraction = calibration.contraction()
     rows = [
@@ -117,7 +117,7 @@ def calibration_card(calibration: Any) -> str:
     lines = [
         ("Trials", f"{trials:,}{f', of which {failed} failed' if failed else ''}, {calibration.draws} ranked draws")
     ]
-    body = _table(("number", "p of uniform ranks", "in 50%", "in 95%", "contraction"), rows)
+    body = _table(("number", "least p", "in 50%", "in 95%", "contraction"), rows)
     good = calibration.calibrated(0.01)
     verdict = "No number is rejected at level 1% (Bonferroni)." if good else "Not calibrated at level 1% (Bonferroni)."
     return _card("Calibration", lines, f'<p class="{"" if good else "bad"}">{verdict}</p>{body}')
