@@ -72,5 +72,9 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
 
 @lru_cache(maxsize=64)
 def _batched(chain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    over_chains = jax.vmap(chain, in_axes=(0, None))
-    return jax.jit(jax.vmap(over_chains, in_axes=(0, 0)))
+    def whole(keys: Any, data: Any) -> Any:
+        # One axis for datasets and chains together: a batch of batches would trace every loop of a sampler twice over.
+        found = jax.vmap(chain)(keys.reshape(-1), jnp.repeat(data, keys.shape[1], axis=0))
+        return jax.tree.map(lambda array: array.reshape(*keys.shape, *array.shape[1:]), found)
+
+    return jax.jit(whole)

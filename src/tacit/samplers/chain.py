@@ -9,10 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to sample."""
+    """How long to sample; ``lockstep`` is for many datasets at once, see `tacit.samplers.explore`."""
 
     warmup: int
     draws: int
+    lockstep: bool = False
 
 
 Arrays = dict[str, Any]

@@ -109,13 +109,17 @@ def draw_parameters(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[
 
 def draw_covariates(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[str, Any]:
     """mu_x and Sigma_x given the Gram matrix, exactly."""
-    for_wishart, for_diagonal, for_mean = jax.random.split(key, 3)
-    psi_root, m, nu = covariates(centred, n, prior)
-    d = m.shape[0]
+    for_diagonal, for_normal = jax.random.split(key)
+    d = centred.sums.shape[0] - 1
+    gammas = jax.random.gamma(for_diagonal, (prior.nu0 + n - jnp.arange(d)) / 2)
+    return placed_covariates(centred, n, prior, gammas, jax.random.normal(for_normal, (d + 1, d)))
+
+
+def placed_covariates(centred: Centred, n: Any, prior: Numbers, gammas: Any, noise: Any) -> dict[str, Any]:
+    """mu_x and Sigma_x made of d ``gammas`` of shapes (nu_n - i) / 2, i from 0, and (d + 1, d) standard normals."""
+    psi_root, m, _ = covariates(centred, n, prior)
     # Bartlett: with A lower triangular, A_ii^2 ~ chi2(nu - i), the matrix (L A^-T)(L A^-T)' is inverse Wishart.
-    degrees = nu - jnp.arange(d)
-    a_matrix = jnp.tril(jax.random.normal(for_wishart, (d, d)), -1)
-    a_matrix = a_matrix + jnp.diag(jnp.sqrt(2 * jax.random.gamma(for_diagonal, degrees / 2)))
+    a_matrix = jnp.tril(noise[1:], -1) + jnp.diag(jnp.sqrt(2 * gammas))
     half = solve_triangular(a_matrix, psi_root.T, lower=True).T
-    mu = m + half @ jax.random.normal(for_mean, (d,)) / jnp.sqrt(prior.kappa0 + n)
+    mu = m + half @ noise[0] / jnp.sqrt(prior.kappa0 + n)
     return {"mu_x": mu, "Sigma_x": half @ half.T}

@@ -38,8 +38,8 @@ import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
 from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.samplers.explore import explore
 from tacit.samplers.noises import Noises, split_by_site
-from tacit.samplers.nuts import nuts
 from tacit.samplers.peak_chain import climb
 from tacit.samplers.response import Fit, ResponsePrior, draw, log_evidence, update
 from tacit.samplers.row_laws import LawCoordinates, LawPrior
@@ -157,14 +157,7 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
         start = 0.3 * jax.random.normal(for_start, (origin.size,))
-        positions, info = nuts(
-            *(for_chain, target, start),
-            warmup=settings.warmup,
-            draws=settings.draws,
-            dense=True,
-            target=0.85,
-            depth=8,
-        )
+        positions, info = explore(for_chain, target, start, settings, dense=True, target=0.85, depth=8)
         finish = jax.vmap(lambda k, t: draw(k, update(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior)))
         return finish(jax.random.split(for_parameters, settings.draws), positions), info
 

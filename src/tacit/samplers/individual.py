@@ -26,9 +26,9 @@ from jax.scipy.linalg import solve_triangular
 
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.conjugate_gram import Centred, Numbers
+from tacit.samplers.explore import explore
 from tacit.samplers.gram_records import fitted, near_release, standard_records
 from tacit.samplers.latent_gram import NoisyGram
-from tacit.samplers.nuts import nuts
 
 
 def individual_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
@@ -82,7 +82,7 @@ def individual_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> C
 
         for_start, for_chain = jax.random.split(key)
         first = start(for_start, near_release(layout, prior, released))
-        positions, info = nuts(for_chain, target, first, warmup=settings.warmup, draws=settings.draws)
+        positions, info = explore(for_chain, target, first, settings)
         return jax.vmap(lambda position: unpack(position)[0])(positions), info
 
     return chain

@@ -22,10 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.conjugate_gram import Centred, Numbers, draw_covariates, fit, log_site
+from tacit.samplers.conjugate_gram import Centred, Numbers, fit, log_site, placed_covariates
+from tacit.samplers.explore import explore
 from tacit.samplers.noises import Noises, split_by_site
-from tacit.samplers.nuts import nuts
-from tacit.samplers.response import draw, log_evidence, update
+from tacit.samplers.response import log_evidence, placed, update
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
         first = 0.1 * jax.random.normal(for_start, (origin.size,))
         # A full metric helps where noise dominates, but one of many entries cannot be learnt from so few draws.
         dense = 5 * origin.size <= settings.warmup
-        positions, info = nuts(for_chain, target, first, warmup=settings.warmup, draws=settings.draws, dense=dense)
+        positions, info = explore(for_chain, target, first, settings, dense=dense)
         keys = jax.random.split(for_parameters, settings.draws)
         finish = jax.vmap(lambda k, t: _draw_all(k, jax.vmap(unpack)(place(t)), n, prior))
         return finish(keys, positions), info
@@ -173,9 +173,17 @@ def naive_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) 
 
 
 def _draw_all(key: Any, centred: Centred, n: Any, prior: Numbers) -> Arrays:
-    """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own."""
-    for_response, for_covariates = jax.random.split(key)
-    keys = jax.random.split(for_covariates, len(n))
-    law = jax.vmap(lambda k, c, rows: draw_covariates(k, c, rows, prior))(keys, centred, n)
-    law = law if len(n) > 1 else {name: value[0] for name, value in law.items()}
-    return {**draw(for_response, update(jax.vmap(fit)(centred, n), n.sum(), prior.response)), **law}
+    """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own.
+
+    All gamma numbers come from one call and all normal ones from another, as every call takes a second to compile.
+    """
+    for_gamma, for_normal = jax.random.split(key)
+    found = update(jax.vmap(fit)(centred, n), n.sum(), prior.response)
+    sites, d = len(n), centred.sums.shape[1] - 1
+    degrees = prior.nu0 + n[:, None] - np.arange(d)
+    gammas = jax.random.gamma(for_gamma, jnp.append(found.a, degrees / 2))
+    normals = jax.random.normal(for_normal, (found.mean.size + sites * (d + 1) * d,))
+    own = gammas[1:].reshape(sites, d), normals[found.mean.size :].reshape(sites, d + 1, d)
+    law = jax.vmap(lambda c, rows, *numbers: placed_covariates(c, rows, prior, *numbers))(centred, n, *own)
+    law = law if sites > 1 else {name: value[0] for name, value in law.items()}
+    return {**placed(found, gammas[0], normals[: found.mean.size]), **law}

@@ -45,8 +45,8 @@ from jax.scipy.special import log_ndtr, ndtri
 from tacit.errors import expected
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.design_moments import Design, RowLaw, row_mean, row_moments
+from tacit.samplers.explore import explore
 from tacit.samplers.link_moments import Link
-from tacit.samplers.nuts import nuts
 from tacit.samplers.row_laws import LawCoordinates, LawPrior, log_cosh
 
 _ROUNDS, _STEPS = 3, 12  # of Gauss-Newton; the precision of z is renewed with each round
@@ -177,13 +177,8 @@ def marginal_chain(problem: NoisySums, prior: Numbers, settings: Settings) -> Ch
         if problem.laplace:
             mixing = -ndtri(jnp.exp(-variances / (2 * scales**2)))
             start = jnp.concatenate([start, mixing.reshape(-1)])
-        positions, info = nuts(
-            *(for_chain, target, start),
-            warmup=settings.warmup,
-            draws=settings.draws,
-            target=0.9 if problem.laplace else 0.8,
-            depth=8,
-        )
+        rate = 0.9 if problem.laplace else 0.8
+        positions, info = explore(for_chain, target, start, settings, target=rate, depth=8)
         return jax.vmap(lambda position: coordinates.draws(unpack(position)))(positions), info
 
     return chain

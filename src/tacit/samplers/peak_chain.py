@@ -27,7 +27,7 @@ from jax.scipy.special import log_ndtr, ndtri
 
 from tacit.errors import expected
 from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.nuts import nuts
+from tacit.samplers.explore import explore
 
 _ROUNDS, _STEPS = 3, 15  # of the search for the peak; the variances of Laplace noise are renewed with each round
 
@@ -133,13 +133,7 @@ def peak_chain(
         for_start, for_chain = jax.random.split(key)
         first = jnp.concatenate([0.5 * jax.random.normal(for_start, (size,)), noise.mixing(variances)])
         usually = 0.9 if noise.pieces else 0.8  # omega is not quite normal, even in the best coordinates
-        positions, info = nuts(
-            *(for_chain, log_density, first),
-            warmup=settings.warmup,
-            draws=settings.draws,
-            target=accepted or usually,
-            depth=depth,
-        )
+        positions, info = explore(for_chain, log_density, first, settings, target=accepted or usually, depth=depth)
         return jax.vmap(lambda position: parameters(unwhitened(position)[0]))(positions), info
 
     return chain

@@ -71,7 +71,11 @@ def log_evidence(found: Update) -> Any:
 def draw(key: Any, found: Update) -> dict[str, Any]:
     """theta and sigma, exactly."""
     for_sigma, for_theta = jax.random.split(key)
-    variance = found.b / jax.random.gamma(for_sigma, found.a)
-    noise = jax.random.normal(for_theta, found.mean.shape)
+    return placed(found, jax.random.gamma(for_sigma, found.a), jax.random.normal(for_theta, found.mean.shape))
+
+
+def placed(found: Update, gamma: Any, noise: Any) -> dict[str, Any]:
+    """theta and sigma made of ``gamma``, drawn with shape a_n, and of as many standard normal numbers as theta has."""
+    variance = found.b / gamma
     theta = found.mean + jnp.sqrt(variance) * solve_triangular(found.root, noise, lower=True, trans=1)
     return {"theta": theta, "sigma": jnp.sqrt(variance)}
