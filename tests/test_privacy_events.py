@@ -29,6 +29,7 @@ from tacit.privacy.events import (
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.privacy.loss_distribution import loss_distribution
 from tacit.privacy.repeated_event import RepeatedEvent
+from tacit.privacy.subsampled_gaussian import SubsampledGaussian
 
 HALF = Fraction(1, 2)
 EXAMPLES = [
@@ -47,6 +48,8 @@ EXAMPLES = [
     ApproximateEvent(RepeatedEvent(BoundedRangeEvent(HALF), 2), Fraction(1, 10**9)),
     ConjugateEvent("beta", (Fraction(3), Fraction(4)), HALF, 50, 1),
     ConjugateEvent("gamma-shape", (Fraction(5),), HALF, 0, 2),
+    SubsampledGaussian(Fraction(3, 2), Fraction(1, 50), 200),
+    SubsampledGaussian(Fraction(9), 1, 3),
 ]
 ORDERS = [1.001, 1.5, 2.0, 8.0, 64.0]
 

@@ -367,9 +367,11 @@ def event_from_plain(mapping: object) -> Event:
 
 
 def _all_kinds() -> dict[str, type[Event]]:
-    """Those of this file, and those of posterior draws, which are built on them."""
+    """Those of this file, and those of posterior draws and of many noisy steps, which are built on them."""
     from tacit.privacy.approximate_event import ApproximateEvent
     from tacit.privacy.conjugate_event import ConjugateEvent
     from tacit.privacy.repeated_event import RepeatedEvent
+    from tacit.privacy.subsampled_gaussian import SubsampledGaussian
 
-    return {**_KINDS, **{kind.kind: kind for kind in (RepeatedEvent, ApproximateEvent, ConjugateEvent)}}
+    further = (RepeatedEvent, ApproximateEvent, ConjugateEvent, SubsampledGaussian)
+    return {**_KINDS, **{kind.kind: kind for kind in further}}

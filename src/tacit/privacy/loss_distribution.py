@@ -2,15 +2,16 @@
 
 Each event is replaced by a pair of laws that dominates its own pair, whatever the neighbours (replace-one):
 
-    GaussianEvent   N(0, 1) against N(mu, 1), for the rounded Gaussian that it is near; whoever asks adds its slack
-    LaplaceEvent    Laplace noise against the same shifted by `laplace_shift`, in units of its scale
-    others          randomised response with the event's pure epsilon
+    GaussianEvent       N(0, 1) against N(mu, 1), for the rounded Gaussian that it is near; whoever asks adds its slack
+    LaplaceEvent        Laplace noise against the same shifted by `laplace_shift`, in units of its scale
+    SubsampledGaussian  `AntipodalPair`, once a step
+    others              randomised response with the event's pure epsilon
 
 Proof: a pair dominates another if the other is a randomisation of it. For the first this is the event's definition, for
 the last see `pure_to_delta`, for Laplace see `laplace_shift`. Randomising each of several independent outputs
 randomises them together, so domination survives composition. The package is asked with sensitivity 1 under
 add-or-remove, where it takes exactly these pairs. Under its replace-one it would take others; what replace-one does to
-a sensitivity is already in ours.
+a sensitivity is already in ours. The one exception is the sampled Gaussian, whose pair it takes under replace-one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.privacy.events import Event, GaussianEvent, LaplaceEvent
+from tacit.privacy.subsampled_gaussian import SubsampledGaussian
 
 # Below this scale the shift of `laplace_shift` is more than 1/64 too large, and randomised response serves better.
 _FINE = 16
@@ -55,6 +57,7 @@ def laplace_shift(event: LaplaceEvent) -> Fraction:
 def loss_distribution(events: tuple[Event, ...]) -> Any:
     """The package's object for all ``events`` together, rounded to a grid on the safe side; slacks are left out."""
     try:
+        from dp_accounting import NeighboringRelation
         from dp_accounting.pld import common, privacy_loss_distribution
     except ImportError:
         raise InputError(
@@ -65,6 +68,12 @@ def loss_distribution(events: tuple[Event, ...]) -> Any:
     def single(event: Event) -> Any:
         if isinstance(event, GaussianEvent):
             return privacy_loss_distribution.from_gaussian_mechanism(float(1 / event.mu_squared) ** 0.5)
+        if isinstance(event, SubsampledGaussian):
+            pair = event.pair
+            one = privacy_loss_distribution.from_gaussian_mechanism(
+                pair.multiplier, sampling_prob=pair.rate, neighboring_relation=NeighboringRelation.REPLACE_ONE
+            )
+            return one.self_compose(event.steps)
         if isinstance(event, LaplaceEvent) and event.grain >= _FINE:
             return privacy_loss_distribution.from_laplace_mechanism(float(1 / laplace_shift(event)))
         pure = event.epsilon()
