@@ -7,8 +7,8 @@ from tacit.boundary import privatize as privatize
 from tacit.boundary import randomize_rows as randomize_rows
 from tacit.bounds import Bounds as Bounds
 from tacit.bounds import bounds as bounds
-from tacit.calibrate import Calibration as Calibration
-from tacit.calibrate import calibrate as calibrate
+from tacit.calibration.calibrate import Calibration as Calibration
+from tacit.calibration.calibrate import calibrate as calibrate
 from tacit.cite import cite as cite
 from tacit.client import randomize as randomize
 from tacit.design import Design as Design
@@ -21,9 +21,11 @@ from tacit.errors import TacitError as TacitError
 from tacit.infer import infer as infer
 from tacit.ledger import Ledger as Ledger
 from tacit.mechanisms.add_noise import AddNoise as AddNoise
+from tacit.mechanisms.dp_sgd import DPSGD as DPSGD
 from tacit.mechanisms.local import Local as Local
 from tacit.mechanisms.person import Person as Person
 from tacit.mechanisms.posterior_sample import PosteriorSample as PosteriorSample
+from tacit.mechanisms.private_chain import PrivateChain as PrivateChain
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
@@ -35,6 +37,7 @@ from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression
 from tacit.models.moment_prior import MomentPrior as MomentPrior
+from tacit.models.network import Network as Network
 from tacit.models.normal import Normal as Normal
 from tacit.models.normal import NormalPrior as NormalPrior
 from tacit.models.normal_mean import MeanPrior as MeanPrior
@@ -68,6 +71,7 @@ from tacit.simulate import simulate as simulate
 from tacit.version import __version__ as __version__
 
 __all__ = [
+    "DPSGD",
     "GDP",
     "ZCDP",
     "AddNoise",
@@ -94,6 +98,7 @@ __all__ = [
     "LogisticRegression",
     "MeanPrior",
     "MomentPrior",
+    "Network",
     "Normal",
     "NormalMean",
     "NormalPrior",
@@ -106,6 +111,7 @@ __all__ = [
     "Posterior",
     "PosteriorSample",
     "Prediction",
+    "PrivateChain",
     "PureDP",
     "RefusedError",
     "Release",

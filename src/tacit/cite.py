@@ -103,6 +103,31 @@ _PAPERS = {
             2017,
         ),
         Paper(
+            "abadi2016",
+            "inproceedings",
+            (
+                "Abadi, Martín",
+                "Chu, Andy",
+                "Goodfellow, Ian",
+                "McMahan, H. Brendan",
+                "Mironov, Ilya",
+                "Talwar, Kunal",
+                "Zhang, Li",
+            ),
+            "Deep Learning with Differential Privacy",
+            "ACM Conference on Computer and Communications Security",
+            2016,
+            "10.1145/2976749.2978318",
+        ),
+        Paper(
+            "zhu2022",
+            "inproceedings",
+            ("Zhu, Yuqing", "Dong, Jinshuo", "Wang, Yu-Xiang"),
+            "Optimal Accounting of Differential Privacy via Characteristic Function",
+            "International Conference on Artificial Intelligence and Statistics",
+            2022,
+        ),
+        Paper(
             "dwork2006",
             "inproceedings",
             ("Dwork, Cynthia", "McSherry, Frank", "Nissim, Kobbi", "Smith, Adam"),
@@ -193,7 +218,7 @@ _PAPERS = {
 }
 _FIVE = ("bernstein2019", "kulkarni2021", "kulkarni2022", "jewson2023", "geumlek2017")
 _BY_FAMILY = {"linear": "bernstein2019", "logistic": "kulkarni2021", "poisson-regression": "kulkarni2021"}
-_BY_MECHANISM = {"local": "kulkarni2022"}
+_BY_MECHANISM = {"dp-sgd": "abadi2016", "local": "kulkarni2022", "private-chain": "jewson2023"}
 _BY_LOSS = {
     "log-likelihood": "geumlek2017",
     "bounded-log-likelihood": "geumlek2017",
@@ -241,6 +266,8 @@ def references(what: Plan | Release | Reports | Posterior | None = None) -> list
         keys += [_BY_FAMILY.get(plan.model.family), _BY_MECHANISM.get(plan.mechanism.kind)]
         if isinstance(plan.mechanism, PosteriorSample):
             keys.append(_BY_LOSS.get(plan.mechanism.loss))
+        elif plan.mechanism.kind == "dp-sgd":
+            keys.append("zhu2022")
         keys += [_BY_BUDGET.get(type(plan.budget).__name__), *(_BY_LAW.get(law.kind) for law in laws)]
     if isinstance(what, Posterior):
         keys.append(_BY_METHOD.get(what.method))

@@ -27,7 +27,7 @@ class Drawn:
     values: Any
 
     def coefficients(self) -> dict[str, Any]:
-        """A regression's coefficients in the units of the data, an array over draws each."""
+        """A regression's coefficients in the units of the data, an array over draws each; of a network its weights."""
         model = self._regression()
         return model.coefficients(self._arrays(), self.release.plan.schema)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from faults import crossings, devices, noises, posteriors, printed
+from faults import chains, crossings, devices, noises, posteriors, printed, steps
 
-FAULTS = {fault.name: fault for group in (noises, printed, crossings, devices, posteriors) for fault in group.FAULTS}
+GROUPS = (noises, printed, crossings, devices, posteriors, steps, chains)
+FAULTS = {fault.name: fault for group in GROUPS for fault in group.FAULTS}

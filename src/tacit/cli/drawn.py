@@ -26,7 +26,7 @@ def drawn(
     check_form(as_json, as_tsv)
     found = read(release)
     model, asked = found.release.plan.model, found.release.plan.mechanism.draws  # type: ignore[attr-defined]
-    natural = isinstance(model, Regression)
+    natural = isinstance(model, Regression) and model.in_data_units
     arrays = found.coefficients() if natural else {name: found.values[:, i] for i, name in enumerate(found.names)}
     draws: dict[str, list[float]] = {name: [float(value) for value in array] for name, array in arrays.items()}
     k = len(found.values)

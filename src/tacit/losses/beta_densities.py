@@ -29,14 +29,14 @@ class Bernoulli(BoundedDensity):
         """ln P(y | x)."""
         import jax
 
-        return jax.nn.log_sigmoid(y * (x @ theta))
+        return jax.nn.log_sigmoid(y * self.predictor(theta, x))
 
     def power_integral(self, theta: Any, x: Any, beta: float) -> Any:
         """P(1)^beta + P(-1)^beta."""
         import jax
         import jax.numpy as jnp
 
-        u = x @ theta
+        u = self.predictor(theta, x)
         return jnp.exp(beta * jax.nn.log_sigmoid(u)) + jnp.exp(beta * jax.nn.log_sigmoid(-u))
 
 
@@ -98,7 +98,7 @@ class Normal(BoundedDensity):
         import jax.numpy as jnp
 
         sigma = self.sigma_min + jnp.exp(theta[-1])
-        return -jnp.square((y - x @ theta[:-1]) / sigma) / 2 - jnp.log(sigma) - math.log(2 * math.pi) / 2
+        return -jnp.square((y - self.predictor(theta[:-1], x)) / sigma) / 2 - jnp.log(sigma) - math.log(2 * math.pi) / 2
 
     def power_integral(self, theta: Any, x: Any, beta: float) -> Any:
         """(2 pi sigma^2)^(-b/2) beta^(-1/2)."""

@@ -25,9 +25,11 @@ from tacit.losses import beta_densities as densities
 from tacit.losses.bounded_density import BoundedDensity
 from tacit.losses.far_rows import FarRowMap
 from tacit.losses.loss import Numbers, Settings
+from tacit.losses.network_densities import NetworkBernoulli, NetworkNormal
 from tacit.losses.row_loss import RowLoss
 from tacit.losses.rows import Cells, Codes, Response
 from tacit.models.model import Model
+from tacit.models.network import Network
 from tacit.models.poisson_regression import PoissonRegression
 from tacit.models.regression import Regression
 from tacit.noise.entropy import Entropy
@@ -40,7 +42,7 @@ from tacit.schema import Schema
 from tacit.statistics.design import sign
 
 KEYS = ("beta", "weight", "density", "sigma_min")
-_SD = 2.5
+_SD, _NETWORK_SD = 2.5, 1.0  # of a coefficient; of a weight (jewson2023, appendix B)
 
 
 @dataclass(frozen=True)
@@ -126,13 +128,16 @@ class BetaLoss(RowLoss):
         return "mcmc"
 
     def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
-        """By the no-U-turn sampler, then from its unbounded numbers to those that are released."""
-        from tacit.samplers.nuts_draws import draw_by_nuts
+        """By the no-U-turn sampler, or by particles; then from unbounded numbers to those that are released."""
+        if self.density.rugged:
+            from tacit.samplers.particle_draws import draw_by_particles as by_sampler
+        else:
+            from tacit.samplers.nuts_draws import draw_by_nuts as by_sampler
 
         bound = replace(self, power=float(numbers["beta"]))
         x, y = collected.arrays()
         wide, k = self.density.wide, self.settings.draws
-        found = draw_by_nuts(bound, numbers, x, y, wide=wide, source=entropy, draws=k)
+        found = by_sampler(bound, numbers, x, y, wide=wide, source=entropy, draws=k)
         return [self._released(draw) for draw in found]
 
     def _released(self, draw: Any) -> list[float] | None:
@@ -188,13 +193,34 @@ def _poisson(
     return density, Cells(name, 0.0, float(model.most(schema)), name)
 
 
+def _network(
+    model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
+) -> tuple[BoundedDensity, Response]:
+    if not isinstance(model, Network):
+        raise expected("family", model.family, "to be network for the density of one")
+    names, sd = model.weights(schema), _positive("prior sd", prior.get("sd", _NETWORK_SD))
+    if model.classifies(schema):
+        return NetworkBernoulli(names, sd, model.hidden), sign(model.design(schema).formula.response, schema)
+    normal, response = _normal(model, schema, options, prior)
+    assert isinstance(normal, densities.Normal)
+    scatter = normal.sigma_min, normal.shape, normal.scale, normal.unit
+    return NetworkNormal(names, sd, *scatter, model.hidden), response
+
+
 DENSITIES: dict[str, DensityBuilder] = {
     "bernoulli": _bernoulli,
     "softmax": _softmax,
     "normal": _normal,
     "poisson": _poisson,
+    "network": _network,
 }
-OF_FAMILY = {"logistic": "bernoulli", "softmax": "softmax", "linear": "normal", "poisson-regression": "poisson"}
+OF_FAMILY = {
+    "logistic": "bernoulli",
+    "softmax": "softmax",
+    "linear": "normal",
+    "poisson-regression": "poisson",
+    "network": "network",
+}
 
 
 def beta_divergence(model: Model, schema: Schema, settings: Settings) -> BetaLoss:

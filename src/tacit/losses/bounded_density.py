@@ -54,6 +54,15 @@ class BoundedDensity(ABC):
     def power_integral(self, theta: Any, x: Any, beta: float) -> Any:
         """The sum or integral over y of f(y | x_i, theta)^beta for every row. Pure JAX; beta is a plain number."""
 
+    def predictor(self, theta: Any, x: Any) -> Any:
+        """What the law of y is built around, of every row: linear unless said. Pure JAX."""
+        return x @ theta
+
+    @property
+    def rugged(self) -> bool:
+        """Whether the posterior has so many modes that particles must be cooled into them, instead of one chain."""
+        return False
+
     def checked_beta(self, beta: float) -> float:
         """``beta``, refused if `power_integral` cannot take it: a plan is refused then, before any row is read."""
         return beta

@@ -7,11 +7,15 @@ from typing import Any
 
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.mechanisms.private_chain import PrivateChain
 
-MECHANISMS: dict[str, type[Mechanism]] = {mechanism.kind: mechanism for mechanism in (AddNoise, Local, PosteriorSample)}
+MECHANISMS: dict[str, type[Mechanism]] = {
+    mechanism.kind: mechanism for mechanism in (AddNoise, Local, PosteriorSample, DPSGD, PrivateChain)
+}
 
 
 def mechanism_from_plain(table: Mapping[str, Any]) -> Mechanism:

@@ -9,6 +9,7 @@ from tacit.models.geometric import Geometric
 from tacit.models.linear import LinearRegression
 from tacit.models.logistic import LogisticRegression
 from tacit.models.model import Model
+from tacit.models.network import Network
 from tacit.models.normal import Normal
 from tacit.models.normal_mean import NormalMean
 from tacit.models.poisson import Poisson
@@ -34,4 +35,4 @@ FAMILIES: dict[str, type[Model]] = {
 
 # Families that cross the boundary as posterior draws only: no method of theirs infers from noisy sums, so that the laws
 # of those have nothing to run.
-DRAWN: dict[str, type[Model]] = {model.family: model for model in (SoftmaxRegression, StatisticalQuery)}
+DRAWN: dict[str, type[Model]] = {model.family: model for model in (SoftmaxRegression, StatisticalQuery, Network)}

@@ -35,13 +35,18 @@ class Regression(Model):
         """The columns that the formula makes of the schema."""
         return _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
 
+    @property
+    def in_data_units(self) -> bool:
+        """Whether `coefficients` are in the units of the data; otherwise they are in mapped units."""
+        return True
+
     @abstractmethod
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """Predictive draws (draws, points) of the response at public design points, in the units of the data."""
 
     @abstractmethod
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
-        """The draws of each coefficient by name, in the units of the data."""
+        """The draws of each coefficient by name, in the units that `in_data_units` says."""
 
 
 @dataclass(frozen=True)

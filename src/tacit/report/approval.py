@@ -6,7 +6,8 @@ from typing import Any
 
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.mechanisms.mechanism import Central
+from tacit.mechanisms.posterior_sample import PosteriorDraws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
@@ -79,7 +80,8 @@ def learnable(plan: Plan) -> str:
             "the intercept" if name == "Intercept" else f"the coefficient of {name}"
             for name in model.design(schema).names
         ]
-        subject = f"how {response} goes with the other columns: {_some(names)}, and predictions"
+        what = f"{_some(names)}, and predictions" if model.in_data_units else "predictions"
+        subject = f"how {response} goes with the other columns: {what}"
     else:
         dims, coords = model.dims(schema), model.coords(schema)
         names = []
@@ -95,10 +97,12 @@ def learnable(plan: Plan) -> str:
 
 def _as_what(plan: Plan) -> str:
     """Draws that nothing infers from are read as they are: points."""
-    mechanism = plan.mechanism
-    if not isinstance(mechanism, PosteriorSample) or plan.model.draw_methods:
+    crossing = plan.crossing() if isinstance(plan.mechanism, Central) else None
+    if not isinstance(crossing, PosteriorDraws) or plan.model.draw_methods:
         return "each with an interval that includes the noise"
-    return f"as {_count(mechanism.draws, 'random draw')}: points, without an interval"
+    if crossing.drawn.sampler == "dp-sgd":
+        return "as one noisy estimate: a point, without an interval"
+    return f"as {_count(crossing.drawn.draws, 'random draw')}: points, without an interval"
 
 
 def approval_plain(plan: Plan) -> dict[str, Any]:

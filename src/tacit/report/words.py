@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tacit.mechanisms.dp_sgd import DescentPoint
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.mechanism import Crossing
 from tacit.mechanisms.person import Person
-from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.mechanisms.private_chain import ChainDraws
 from tacit.models.draw_law import DrawLaw
 from tacit.plan import Plan
 from tacit.schema import Category
@@ -16,7 +19,7 @@ def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
     if isinstance(plan.mechanism, Local):
         return _explain_local(plan)
-    if isinstance(plan.mechanism, PosteriorSample):
+    if isinstance(plan.crossing(), PosteriorDraws):
         return _explain_draws(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
     read = ", ".join(statistic.columns)
@@ -59,17 +62,54 @@ def _explain_draws(plan: Plan) -> list[str]:
     law = crossing.law
     assert isinstance(law, DrawLaw)
     numbers = ", ".join(f"{name} = {value:.4g}" for name, value in law.numbers)
-    drawn = "one draw" if law.draws == 1 else f"{law.draws} independent draws"
+    drawn, source = _drawn(crossing, law)
     unit = _unit(None) if plan.mechanism.whole_rows else "the unit of privacy is the response of a row"
     promise = f"{plan.budget.sentence()}{about_responses(plan)}"
     return [
         f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {', '.join(crossing.columns)}; {unit}.",
         f"Releases: {drawn} of {law.parameters} number{'s' if law.parameters > 1 else ''} ({_some(crossing.entries)}) "
-        f"from a tempered posterior, rounded to multiples of 1/{law.grid}, and the number of rows.",
-        f"Density: loss {law.loss}, {numbers}; drawn by {law.sampler}. A draw that fails is released as a failure.",
+        f"from {source}, rounded to multiples of 1/{law.grid}, and the number of rows.",
+        f"{'Descent' if isinstance(crossing, DescentPoint) else 'Density'}: loss {law.loss}, {numbers}; drawn by "
+        f"{law.sampler}. A draw that fails is released as a failure.",
+        *_about_chain(crossing),
         f"Promises: {plan.budget.symbols}. {promise}",
         f"Assumes: {'; '.join(crossing.assumes)}.",
         *(_about_column(name, plan) for name in crossing.columns),
+    ]
+
+
+def _drawn(crossing: Crossing, law: DrawLaw) -> tuple[str, str]:
+    """What is released, and of what."""
+    if isinstance(crossing, DescentPoint):
+        return "the last point", "a noisy gradient descent"
+    if isinstance(crossing, ChainDraws):
+        return ("one state" if law.draws == 1 else f"{law.draws} states"), "the end of a private chain"
+    return ("one draw" if law.draws == 1 else f"{law.draws} independent draws"), "a tempered posterior"
+
+
+def _about_descent(crossing: DescentPoint) -> str:
+    descent, law = crossing.chain.descent, crossing.chain.steps(dict(crossing.drawn.numbers))
+    return (
+        f"Noise: {law.steps} steps over about {descent.expected_batch} of {descent.n} rows, picked anew each time, "
+        f"each with noise of {float(law.multiplier):.4g} times the longest gradient that a row may have; longer ones "
+        "are cut. The price covers every step. A point comes without an interval."
+    )
+
+
+def _about_chain(crossing: Crossing) -> list[str]:
+    """What is asked of the rows, and what is not promised about the result."""
+    if isinstance(crossing, DescentPoint):
+        return [_about_descent(crossing)]
+    if not isinstance(crossing, ChainDraws):
+        return []
+    chain, numbers = crossing.chain.chain, dict(crossing.drawn.numbers)
+    steps, bounds = crossing.chain.steps(numbers), crossing.chain.row_bounds(numbers)
+    rows = "all rows" if chain.batch is None else f"about {chain.batch} of {chain.n} rows, picked anew each time"
+    clipped = "" if bounds.proved else f" Gradients longer than {bounds.slope:.4g} are cut, which bends the posterior."
+    return [
+        f"Noise: {steps.steps} sums over {rows}, each with noise of {float(steps.multiplier):.4g} times the most that "
+        f"one row can add; the price covers all of them, and so every state. Nothing is taken for granted about how "
+        f"near the chain comes to its posterior.{clipped}"
     ]
 
 
@@ -83,8 +123,8 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),
         }
-    if isinstance(plan.mechanism, PosteriorSample):
-        crossing = plan.crossing()
+    crossing = plan.crossing()
+    if isinstance(crossing, PosteriorDraws):
         return {
             "columns": list(crossing.columns),
             "entries": list(crossing.entries),

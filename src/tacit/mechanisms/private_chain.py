@@ -1,0 +1,94 @@
+"""Private chains: the mechanism that releases the last states of a Markov chain which sees the rows by noisy sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from tacit.errors import did_you_mean, expected
+from tacit.losses.beta_divergence import KEYS
+from tacit.losses.chain_loss import ChainLoss, chain_loss
+from tacit.losses.chain_settings import ChainSettings
+from tacit.mechanisms.mechanism import Central, Law
+from tacit.mechanisms.person import Person
+from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.models.draw_law import DrawLaw
+from tacit.models.model import Model
+from tacit.privacy.guarantees import Guarantee
+from tacit.schema import Schema
+
+
+@dataclass(frozen=True)
+class ChainDraws(PosteriorDraws):
+    """The last states of a private chain, rounded to the grid."""
+
+    @property
+    def chain(self) -> ChainLoss:
+        """The chain."""
+        assert isinstance(self.loss, ChainLoss)
+        return self.loss
+
+
+@dataclass(frozen=True)
+class PrivateChain(ChainSettings, Central):
+    """The mechanism that releases states of a private chain; its fields are those of `ChainSettings`."""
+
+    kind: ClassVar[str] = "private-chain"
+    law_field: ClassVar[str] = "sample"
+
+    @property
+    def person(self) -> Person | None:
+        """Every row is one."""
+        return None
+
+    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> ChainDraws:
+        """The chain with noise calibrated to the budget, or with the numbers that a release has."""
+        loss = chain_loss(model, schema, self)
+        if law is not None and not isinstance(law, DrawLaw):
+            raise expected("sample", law.kind, "to be that of a private chain")
+        numbers = loss.calibrate(budget) if law is None else dict(law.numbers)
+        drawn = DrawLaw(
+            loss=loss.settings.loss,
+            sampler=loss.sampler,
+            numbers=tuple((name, float(numbers[name])) for name in sorted(numbers)),
+            draws=self.draws,
+            grid=self.grid,
+            parameters=len(loss.parameters),
+        )
+        return ChainDraws(loss, drawn)
+
+    def law_from_plain(self, plain: object) -> DrawLaw:
+        """Read a release's sample."""
+        return DrawLaw.from_plain(plain)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[mechanism]`` table of a plan file."""
+        plain: dict[str, Any] = {"kind": self.kind, "chain": self.chain}
+        for name in _NAMES:
+            value = getattr(self, name)
+            if value != _DEFAULTS[name]:
+                plain[name] = _plain(value)
+        return {**plain, **{name: _plain(value) for name, value in self.options.items()}}
+
+    @classmethod
+    def from_plain(cls, table: Mapping[str, Any]) -> Self:
+        """Read the ``[mechanism]`` table of a plan file, less its ``kind``."""
+        known = ("kind", "chain", *_NAMES, *KEYS)
+        for name in table:
+            if name not in known:
+                raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
+        if "chain" not in table:
+            raise expected("chain", None, "of [mechanism] to be said")
+        said = {name: value for name, value in table.items() if name not in KEYS}
+        return cls(**said, options={name: value for name, value in table.items() if name in KEYS})
+
+
+_NAMES = ("steps", "n", "batch", "step_size", "leaps", "clip", "draws", "thin", "prior", "grid")
+_DEFAULTS = {name: getattr(ChainSettings(), name) for name in _NAMES}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(v) for name, v in value.items()}
+    return [_plain(v) for v in value] if isinstance(value, tuple) else value
