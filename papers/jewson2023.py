@@ -1,11 +1,12 @@
-"""Figures 1, 2, 4 to 8, 11 and the logistic row of 10 of Jewson, Ghalebikesabi and Holmes 2023.
+"""Figures 1 to 11 of Jewson, Ghalebikesabi and Holmes 2023; what is about networks is in jewson2023_networks.py.
 
-    python papers/jewson2023.py --out FOLDER [--data FOLDER] [--figures 1,2,4,5,6,7,8,10,11] [--repeats 10] [--quick]
+    python papers/jewson2023.py --out FOLDER [--data FOLDER] [--figures 1,2,...] [--repeats 10] [--quick] [--networks]
 
 "Differentially Private Statistical Inference through beta-Divergence One Posterior Sampling". Writes the figures as
 .png and .svg and jewson2023.json, and prints what the paper says beside what comes out here. The UCI panels need
 abalone.parquet, adult.parquet, banknote.parquet and vertebral_column_2c.parquet in the data folder; without them the
-figures show simulated data alone. Where tacit has to differ, `NOTES` says why.
+figures show simulated data alone. Figures 3 and 9, and with --networks the network parts of 6 and 10, take long.
+Where tacit has to differ, `NOTES` says why.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -499,12 +501,33 @@ def main() -> None:
     parser.add_argument("--figures", default="1,2,4,5,6,7,8,10,11")
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--quick", action="store_true", help="few rows, epsilons and repeats")
+    parser.add_argument("--networks", action="store_true", help="only what is about networks")
+    parser.add_argument("--rows", help="of Figures 3 and 9, with commas")
     asked = parser.parse_args()
     figures = {int(f) for f in asked.figures.split(",")}
     asked.out.mkdir(parents=True, exist_ok=True)
     repeats = 4 if asked.quick else asked.repeats
     rows, epsilons = (ROWS[:2], (0.5, 5.0)) if asked.quick else (ROWS, EPSILONS)
     methods, results = list(SHOWN), {}
+    if asked.networks or figures & {3, 9}:
+        sys.path.insert(0, str(Path(__file__).resolve().parent))
+        import jewson2023_networks as networks
+
+        wanted = figures if asked.networks else figures & {3, 9}
+        found = networks.make(
+            wanted,
+            asked.out,
+            repeats=repeats,
+            quick=asked.quick,
+            folder=asked.data,
+            tables=DATA,
+            area=area,
+            rows=tuple(int(n) for n in asked.rows.split(",")) if asked.rows else networks.ROWS,
+        )
+        print("\n".join(networks.claims(found)))
+        print(networks.NOTES)
+        if asked.networks or not figures - {3, 9}:
+            return
     if 1 in figures:
         results["figure 1"] = influence_of_one_label(asked.out)
     if 5 in figures:
