@@ -32,6 +32,7 @@ def timed(script: str, *said: str, limit: float, cache: str | None = None) -> di
     """
     with tempfile.TemporaryDirectory() as empty:
         place = cache or empty
+        os.makedirs(place, exist_ok=True)
         places = {"XDG_CACHE_HOME": place, "PYTENSOR_FLAGS": f"base_compiledir={place}", "NUMBA_CACHE_DIR": place}
         command = [sys.executable, script, "--time", *said, str(time.time())]
         try:
@@ -71,6 +72,28 @@ def tacit_times(path: Any, method: str | None, sizes: dict[str, int], started: f
         "draws": sizes["chains"] * sizes["draws"],
         "memory": peak,
     }
+
+
+def sampled(model: Any, sampler: str, warmup: int, draws: int, chains: int) -> tuple[Any, float]:
+    """Draws of a PyMC model, and the seconds that the kept ones took.
+
+    ``sampler`` is "pymc", its own; "nutpie", which compiles by numba; or "nutpie-jax", which compiles by JAX.
+    """
+    share = draws / (warmup + draws)
+    if sampler.startswith("nutpie"):
+        import nutpie
+
+        said = {"backend": "jax", "gradient_backend": "jax"} if sampler == "nutpie-jax" else {}
+        compiled = nutpie.compile_pymc_model(model, **said)
+        begin = time.time()
+        trace = nutpie.sample(compiled, draws=draws, tune=warmup, chains=chains, seed=1, progress_bar=False)
+        return trace, share * (time.time() - begin)
+    import pymc as pm
+
+    said: dict[str, Any] = {"progressbar": False, "random_seed": 1, "compute_convergence_checks": False}
+    with model:
+        trace = pm.sample(draws=draws, tune=warmup, chains=chains, nuts_sampler="pymc", **said)
+    return trace, share * float(trace.sample_stats.attrs["sampling_time"])
 
 
 def effective(draws: Any) -> float:

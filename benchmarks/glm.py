@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import tempfile
 import time
@@ -26,12 +27,14 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fresh import effective, memory, missing, tacit_times, timed
+from fresh import effective, memory, missing, sampled, tacit_times, timed
 
 COVARIATES = (3, 5, 10)
 ROWS = 20_000
 LIMIT = 1200  # seconds a process may take
 WARMUP, DRAWS, CHAINS = 500, 500, 4
+if os.environ.get("TACIT_BENCH_QUICK"):  # does it run?
+    WARMUP, DRAWS, CHAINS = 30, 30, 2
 METHODS = ("tacit marginal", "PyMC + nutpie")
 NODES, REACH, SWITCH = 121, 9.0, 0.5  # of the quadrature in PyMC
 COLUMNS = ("seconds", "effective", "draws", "measured", "memory")
@@ -96,10 +99,10 @@ def _measure(method: str, folder: Path, cache: str) -> dict[str, Any]:
 # What runs in the fresh process
 
 
-def _time_pymc(folder: Path) -> dict[str, Any]:
+def _time_pymc(folder: Path, sampler: str) -> dict[str, Any]:
     import numpy as np
 
-    draws, seconds = pymc_marginal(dict(np.load(folder / "problem.npz")))
+    draws, seconds = pymc_marginal(dict(np.load(folder / "problem.npz")), sampler)
     until, peak = time.time() - float(sys.argv[-1]), memory()
     found = {"until": until, "sampling": seconds, "effective": effective(draws), "memory": peak}
     return {**found, "draws": CHAINS * DRAWS}
@@ -159,9 +162,14 @@ def logistic_moments(xp: Any, problem: dict[str, Any], theta: Any, mu: Any, sigm
     return mean, total + both[0] * (v_11 * v_22 + v_12 * v_21)
 
 
-def pymc_marginal(problem: dict[str, Any]) -> tuple[Any, float]:
-    """z ~ N(n mu_s, n Sigma_s + diag(sigma^2)), the priors as in tacit, by nutpie; draws of theta."""
-    import nutpie
+def pymc_marginal(problem: dict[str, Any], sampler: str) -> tuple[Any, float]:
+    """Draws of theta from `pymc_model`, and the seconds that they took."""
+    trace, seconds = sampled(pymc_model(problem), sampler, WARMUP, DRAWS, CHAINS)
+    return trace.posterior["theta"].values, seconds
+
+
+def pymc_model(problem: dict[str, Any], *, swapped: bool = False) -> Any:
+    """z ~ N(n mu_s, n Sigma_s + diag(sigma^2)), the priors as in tacit; ``swapped``: the release is swapped later."""
     import pymc as pm
     import pytensor.tensor as pt
 
@@ -174,11 +182,9 @@ def pymc_marginal(problem: dict[str, Any]) -> tuple[Any, float]:
         root, _, _ = pm.LKJCholeskyCov("law", n=d, eta=float(problem["shape"]), sd_dist=scales, compute_corr=True)
         mean, covariance = logistic_moments(pt, problem, theta, mu, pt.dot(root, root.T))
         whole = pt.linalg.cholesky(n * covariance + pt.diag(problem["sds"] ** 2))
-        pm.MvNormal("z", mu=n * mean, chol=whole, observed=problem["released"])
-    compiled = nutpie.compile_pymc_model(model)
-    begin = time.time()
-    trace = nutpie.sample(compiled, draws=DRAWS, tune=WARMUP, chains=CHAINS, seed=1, progress_bar=False)
-    return trace.posterior["theta"].values, (time.time() - begin) * DRAWS / (WARMUP + DRAWS)
+        released = pm.Data("released", problem["released"]) if swapped else problem["released"]
+        pm.MvNormal("z", mu=n * mean, chol=whole, observed=released)
+    return model
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -203,7 +209,8 @@ def main() -> None:
             path, started = folder / "release.json", float(sys.argv[-1])
             found = tacit_times(path, method.removeprefix("tacit "), sizes, started, "theta")
         else:
-            found = _time_pymc(folder)
+            sampler = {"PyMC": "pymc", "nutpie, JAX": "nutpie-jax"}.get(method, "nutpie")
+            found = _time_pymc(folder, sampler)
         print(json.dumps(found))
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])

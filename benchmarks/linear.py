@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fresh import effective, missing, tacit_times, timed
+from fresh import effective, missing, sampled, tacit_times, timed
 
 COLUMNS = ("seconds", "effective", "draws", "measured")
 COVARIATES = (1, 5, 10)
@@ -34,8 +35,10 @@ WIDE = (20,)
 ROWS = (1_000, 100_000)
 MOST_ROWS = 10**6  # that are made up; more are copies of them
 LIMIT = 600  # seconds a process may take
-NUMPY_SECONDS = 20  # of sweeps, after which the numpy sampler stops
+NUMPY_SECONDS = 15  # of sweeps, after which the numpy sampler stops
 WARMUP, DRAWS, CHAINS = 500, 500, 4
+if os.environ.get("TACIT_BENCH_QUICK"):  # does it run?
+    NUMPY_SECONDS, WARMUP, DRAWS, CHAINS = 2, 30, 30, 2
 
 
 def rows(covariates: tuple[int, ...] = COVARIATES, sizes: tuple[int, ...] = ROWS) -> list[dict[str, Any]]:
@@ -101,11 +104,11 @@ def _time_numpy(folder: Path) -> dict[str, Any]:
     return {"until": until, "sampling": seconds, "effective": effective(draws[None]), "draws": len(draws)}
 
 
-def _time_pymc(folder: Path) -> dict[str, Any]:
+def _time_pymc(folder: Path, sampler: str) -> dict[str, Any]:
     import numpy as np
 
     started = float(sys.argv[-1])
-    draws, seconds = pymc_marginal(dict(np.load(folder / "problem.npz")))
+    draws, seconds = pymc_marginal(dict(np.load(folder / "problem.npz")), sampler)
     until = time.time() - started
     return {"until": until, "sampling": seconds, "effective": effective(draws), "draws": CHAINS * DRAWS}
 
@@ -189,10 +192,9 @@ def numpy_gibbs(problem: dict[str, Any], limit: float, rng: Any) -> tuple[Any, f
     return np.array(kept[start:]), limit * (len(kept) - start) / len(kept)
 
 
-def pymc_marginal(problem: dict[str, Any]) -> tuple[Any, float]:
-    """z ~ N(n E[t], n Cov(t) + diag(omega^2)) with omega^2 exponential, the priors as in tacit, by nutpie."""
+def pymc_marginal(problem: dict[str, Any], sampler: str) -> tuple[Any, float]:
+    """z ~ N(n E[t], n Cov(t) + diag(omega^2)) with omega^2 exponential, the priors as in tacit."""
     import numpy as np
-    import nutpie
     import pymc as pm
     import pytensor.tensor as pt
 
@@ -227,13 +229,10 @@ def pymc_marginal(problem: dict[str, Any]) -> tuple[Any, float]:
         omega2 = pm.Exponential("omega2", scale=2 * b**2, shape=len(b))
         root = pt.linalg.cholesky(n * cov + pt.diag(omega2))
         pm.MvNormal("z", mu=n * (m_j * m_k + v[j, k]), chol=root, observed=problem["released"])
-    compiled = nutpie.compile_pymc_model(model)
-    begin = time.time()
-    trace = nutpie.sample(compiled, draws=DRAWS, tune=WARMUP, chains=CHAINS, seed=1, progress_bar=False)
-    seconds = time.time() - begin
+    trace, seconds = sampled(model, sampler, WARMUP, DRAWS, CHAINS)
     theta_draws = trace.posterior["theta"].values
     sigma_draws = np.sqrt(trace.posterior["variance"].values)[..., None]
-    return np.concatenate([theta_draws, sigma_draws], axis=2), seconds * DRAWS / (WARMUP + DRAWS)
+    return np.concatenate([theta_draws, sigma_draws], axis=2), seconds
 
 
 def main() -> None:
@@ -244,7 +243,8 @@ def main() -> None:
             path, started = folder / "release.json", float(sys.argv[-1])
             found = tacit_times(path, method.removeprefix("tacit "), sizes, started, ("theta", "sigma"))
         else:
-            found = _time_numpy(folder) if method.startswith("numpy") else _time_pymc(folder)
+            sampler = "pymc" if method == "PyMC" else "nutpie"
+            found = _time_numpy(folder) if method.startswith("numpy") else _time_pymc(folder, sampler)
         print(json.dumps(found))
         return
     parser = argparse.ArgumentParser()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -29,6 +30,8 @@ COLUMNS = ("seconds", "effective", "measured", "memory")
 REPORTS, EPSILON = 1_000_000, 1.0
 LIMIT = 900  # seconds a process may take
 WARMUP, DRAWS, CHAINS = 300, 500, 4
+if os.environ.get("TACIT_BENCH_QUICK"):  # does it run?
+    WARMUP, DRAWS, CHAINS = 30, 30, 2
 CASES = (
     "normal",
     "normal, gaussian",

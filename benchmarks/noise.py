@@ -57,6 +57,8 @@ def rows() -> list[dict[str, Any]]:
                 "tacit_range": (min(ours), max(ours)),
                 "opendp_seconds": statistics.median(theirs),
                 "opendp_range": (min(theirs), max(theirs)),
+                "tacit_all": ours,
+                "opendp_all": theirs,
                 "ratio": statistics.median(theirs) / statistics.median(ours),
                 "opendp": version("opendp"),
             }

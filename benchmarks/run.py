@@ -1,30 +1,80 @@
-"""Run every benchmark and print one table. A module with a function ``rows`` measures side by side."""
+"""Run every benchmark, keep its rows, and make the page docs/benchmarks.md of all that is kept.
+
+    python benchmarks/run.py                    all of them, the most important first, about 40 minutes
+    python benchmarks/run.py --only local       one, or several
+    python benchmarks/run.py --missing          those that have no rows yet: goes on where it was stopped
+    python benchmarks/run.py --quick            minimal sizes into files and a page of their own: does every row work?
+    python benchmarks/run.py --page             the page alone, from what is kept
+
+Rows are in benchmarks/results. A benchmark is a module with a function ``measure(quick)`` that gives its rows, see
+`kept`. Modules with a function ``rows`` print tables of their own for other pages of the documentation; they run with
+``--only`` as well, and keep nothing.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
-import platform
+import json
 import sys
+import time
+import traceback
 from pathlib import Path
 
-HERE = Path(__file__).parent
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import kept
+import page
+
+# The most important first; what each compares is in the page's own words.
+TABLES = {
+    "side_linear": "Linear regression from a noisy release",
+    "side_logistic": "Logistic regression from a noisy release",
+    "side_local": "Local reports",
+    "side_batch": "Many datasets at once",
+    "side_small": "Calibrating and drawing noise",
+    "side_startup": "How long a person waits",
+    "side_rows": "Adding up rows",
+    "side_draws": "One draw from a posterior",
+    "side_growth": "How cost grows",
+    "side_poisson": "Poisson regression from a noisy release",
+    "side_study": "A whole figure of calibration",
+}
 
 
 def main() -> None:
-    sys.path.insert(0, str(HERE))
-    names = sorted(path.stem for path in HERE.glob("*.py") if path.stem != "run")
-    print(f"Python {platform.python_version()}, {platform.machine()}, {__import__('os').cpu_count()} cores")
-    for name in names:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of {', '.join(TABLES)}")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--page", action="store_true")
+    said = parser.parse_args()
+    names = [name if name in TABLES or f"side_{name}" not in TABLES else f"side_{name}" for name in said.only or TABLES]
+    if said.missing:
+        names = [name for name in names if kept.load(name, quick=said.quick) is None]
+    failed = False
+    for name in () if said.page else names:
         module = importlib.import_module(name)
-        if not hasattr(module, "rows"):  # what several of them share
+        print(f"\n## {name}", flush=True)
+        if not hasattr(module, "measure"):
+            for row in module.rows():
+                print(json.dumps(row, default=str), flush=True)
             continue
-        print(f"\n## {name}")
-        rows = module.rows()
-        headings = list(rows[0])
-        print("| " + " | ".join(headings) + " |")
-        print("|" + "---|" * len(headings))
-        for row in rows:
-            print("| " + " | ".join("" if row[h] is None else str(row[h]) for h in headings) + " |")
+        load, began = kept.busy(), time.perf_counter()
+        if load > kept.BUSY:
+            print(f"Other programs use {load:.0%} of each core: the rows will say so.", flush=True)
+        try:
+            rows = module.measure(quick=said.quick)
+        except Exception:  # the others still run
+            traceback.print_exc()
+            failed = True
+            continue
+        seconds = time.perf_counter() - began
+        kept.keep(name, rows, load=load, seconds=seconds, quick=said.quick)
+        print("\n".join(page.table(rows)))
+        print(f"({seconds:.0f} s, load by others {load:.2f})", flush=True)
+    print(f"\nPage: {page.write(TABLES, quick=said.quick)}")
+    if failed:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

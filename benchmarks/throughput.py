@@ -71,7 +71,7 @@ def _compare(path: Path, n: int, d: int, repeats: int) -> list[dict[str, Any]]:
     for _ in range(repeats):
         for threads in (1, 2):
             for engine in ENGINES:
-                found.setdefault((engine, threads), []).append(_measure(engine, threads, path, d))
+                found.setdefault((engine, threads), []).append(measure_one(engine, threads, path, d))
     table: list[dict[str, Any]] = []
     for (engine, threads), runs in found.items():
         walls, cpus = [run["seconds"] for run in runs], [run["cpu"] for run in runs]
@@ -99,7 +99,7 @@ def _compare(path: Path, n: int, d: int, repeats: int) -> list[dict[str, Any]]:
     return table
 
 
-def _measure(engine: str, threads: int, path: Path, d: int) -> dict[str, float]:
+def measure_one(engine: str, threads: int, path: Path, d: int) -> dict[str, float]:
     limits = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_NUM_THREADS"), str(threads))
     command = [sys.executable, __file__, "--child", engine, "--threads", str(threads), "--path", str(path)]
     done = subprocess.run(
@@ -203,7 +203,7 @@ def _memory(n: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write_rows(path, n, 9)
-        run = _measure("tacit", 2, path, 9)
+        run = measure_one("tacit", 2, path, 9)
         print(f"{n:,} rows x 10 columns, {path.stat().st_size / 2**30:.1f} GiB: {run['seconds']:.1f} s, ", end="")
         print(f"{n / run['seconds'] / 1e6:.1f} million rows/s, peak {run['peak']:.0f} MiB")
 

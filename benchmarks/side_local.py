@@ -1,0 +1,176 @@
+"""Local reports: tacit beside a NumPyro model that scores every report.
+
+    python benchmarks/side_local.py --time CASE FULL PATH START      (what `measure` runs, each in a fresh process)
+
+The NumPyro model has the same prior and the same density of one report, with the person's answer summed or integrated
+out in closed form, so it is the best that a model with one term a report can be. It runs in full at `FULL` reports. At
+more the time of a gradient is measured, and the rest follows: as many gradients for 1,000 effective draws as at `FULL`,
+because the kernel adapts to the width of the posterior. Its sampling alone counts gradients and nothing else, in its
+favour. tacit runs in full at every size; `local.py` runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import local
+from fresh import TARGET, timed
+from side import sizes
+
+EPSILON, FULL = 1.0, 10_000
+WARMUP, DRAWS, CHAINS = 300, 500, 4
+# Reports of unary encoding on 50 items do not group: no target, and fewer of them, which fill the memory otherwise.
+CASES = {
+    "normal": ((10_000, 100_000, 1_000_000), 50.0),
+    "response 16": ((10_000, 100_000, 1_000_000), 50.0),
+    "unary 50": ((10_000, 100_000), None),
+}
+LIMIT = 300.0
+WHYS = ("tacit's time is starting and compiling, which does not grow with the reports, and still stands beside it", "")
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    with sizes(quick):
+        for case, (counts, target) in CASES.items():
+            whole: dict[str, Any] = {}
+            for n in (1000, 2000) if quick else counts:
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "reports.parquet"
+                    local._write_reports(path, case, n, EPSILON)
+                    rows += _compare(case, n, path, whole, target if n == counts[-1] else None, quick=quick)
+    return rows
+
+
+def _compare(
+    case: str, n: int, path: Path, whole: dict[str, Any], target: float | None, *, quick: bool
+) -> list[dict[str, Any]]:
+    repeats = 3 if n == 1_000_000 else 1
+    ours = [timed(local.__file__, str(path), limit=LIMIT) for _ in range(repeats)]
+    full = n <= (1000 if quick else FULL)
+    peer = timed(__file__, case, str(full), str(path), limit=LIMIT)
+    job = f"{case}, {n:,} reports"
+    jobs = (f"{job}, from process start", f"{job}, sampling alone")
+    who = "NumPyro, a term for each report"
+    rows: list[dict[str, Any]] = []
+    bad = next((one["note"] for one in ours if "until" not in one), None)
+    for state, name in enumerate(jobs):
+        row: dict[str, Any] = {"job": name, "who": "tacit", "target": target, "why": WHYS[state], "note": bad}
+        if not bad:
+            row["seconds"] = [one["seconds"] if state == 0 else _alone(one) for one in ours]
+            row["effective"], row["rate"] = ours[0]["effective"], ours[0]["effective"] / ours[0]["sampling"]
+        rows.append(row)
+        if "until" not in peer:
+            rows.append({"job": name, "who": who, "note": peer["note"]})
+            continue
+        if full:
+            whole.update(peer)
+        if "gradients" not in whole:
+            rows.append({"job": name, "who": who, "note": "the small run failed"})
+            continue
+        alone = whole["gradients"] * TARGET / whole["effective"] * peer["gradient_seconds"]
+        start = whole["until"] - (whole["gradients"] + whole["adapting"]) * whole["gradient_seconds"]
+        seconds = max(start, 0.0) + whole["adapting"] * peer["gradient_seconds"] + alone
+        said = f"{1e3 * peer['gradient_seconds']:.2f} ms a gradient" + ("" if full else ", extrapolated from it")
+        row = {"job": name, "who": who, "seconds": [alone if state else seconds], "note": said}
+        rows.append({**row, "effective": whole["effective"] if full else None})
+    return rows
+
+
+def _alone(run: dict[str, Any]) -> float:
+    return run["sampling"] * TARGET / run["effective"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What runs in the fresh process
+
+
+def numpyro_model(reports: Any) -> Any:
+    """The model of one group of reports, a term each."""
+    import jax.numpy as jnp
+    import numpy as np
+    import numpyro
+    import numpyro.distributions as dist
+
+    (group,) = reports.groups
+    plan, protocol = reports.plan, group.client.protocol
+    model: Any = plan.model
+    prior = model.default_prior(plan.schema)
+    values = np.asarray(group.values)
+    if plan.model.family == "normal":
+        steps = model.coding(plan.schema).steps
+        law, z, scale = (
+            model.law(prior, plan.schema),
+            jnp.asarray(values[:, 0] / steps),
+            protocol.noise.scales[0] / steps,
+        )
+
+        def number() -> None:
+            phi = numpyro.sample("phi", dist.Normal(0, 1).expand([2]).to_event(1))
+            numpyro.factor("reports", jnp.sum(law.log_report(phi, z, scale)))
+
+        return number
+    levels = len(plan.schema.category(model.column).levels)
+    grow = float(np.exp(EPSILON))
+    response = values.shape[1] == 1
+    given = jnp.asarray(values[:, 0]) if response else jnp.asarray(values, jnp.float64)
+
+    def category() -> None:
+        theta = numpyro.sample("theta", dist.Dirichlet(jnp.full(levels, 1.0 * prior.concentration)))
+        chance = (1 + (grow - 1) * theta)[given] if response else 1 / grow + (1 - 1 / grow) * (given @ theta)
+        numpyro.factor("reports", jnp.sum(jnp.log(chance)))
+
+    return category
+
+
+def _peer(full: bool, path: Path, started: float) -> dict[str, Any]:
+    import jax
+    import numpy as np
+    from fresh import effective, memory
+    from numpyro.infer import MCMC, NUTS
+    from numpyro.infer.util import initialize_model
+
+    from tacit.reports import as_reports
+
+    jax.config.update("jax_enable_x64", True)
+    model = numpyro_model(as_reports(path))
+    information = initialize_model(jax.random.key(0), model)
+    slope = jax.jit(jax.value_and_grad(information.potential_fn))
+    at = information.param_info.z
+    jax.block_until_ready(slope(at))
+    until, times = time.time() - started, []
+    for _ in range(5):
+        begin = time.perf_counter()
+        jax.block_until_ready(slope(at))
+        times.append(time.perf_counter() - begin)
+    # "until", "sampling" and "effective" are what `fresh.timed` asks for; without a run they stand for nothing.
+    found: dict[str, Any] = {"gradient_seconds": sorted(times)[2], "until": until, "sampling": 0.0, "effective": 1.0}
+    if not full:
+        return found
+    warmup, draws, chains = (20, 20, 2) if "TACIT_BENCH_QUICK" in os.environ else (WARMUP, DRAWS, CHAINS)
+    mcmc = MCMC(NUTS(model), num_warmup=warmup, num_samples=draws, num_chains=chains, chain_method="vectorized",
+                progress_bar=False)  # fmt: skip
+    mcmc.run(jax.random.key(1), extra_fields=("num_steps",))
+    until = time.time() - started
+    sample = mcmc.get_samples(group_by_chain=True)
+    numbers = np.concatenate([np.asarray(v).reshape(chains, draws, -1) for v in sample.values()], axis=2)
+    gradients = int(np.sum(mcmc.get_extra_fields()["num_steps"]))
+    found |= {"until": until, "effective": effective(numbers), "memory": memory()}
+    found["sampling"] = gradients * found["gradient_seconds"]
+    # `MCMC.run` does not tell what its adapting steps cost: as much as the others, which is too little.
+    return {**found, "gradients": gradients, "adapting": gradients * warmup // draws}
+
+
+def main() -> None:
+    print(json.dumps(_peer(sys.argv[-3] == "True", Path(sys.argv[-2]), float(sys.argv[-1]))))
+
+
+if __name__ == "__main__":
+    main()
