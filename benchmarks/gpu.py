@@ -29,6 +29,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROWS = 1000  # of a dataset in a batch
 WARMUP, RANKED = 300, 99  # steps before the draws, and draws that are ranked: those of `tacit calibrate`
+LEAPS = 16  # of every trajectory: see `tacit.calibrate`
 STUDY = 500  # replicates of benchmarks/calibration_sbc.py
 REPORTS, LEVELS = 10_000_000, 16
 MANY_ROWS = 50_000
@@ -143,7 +144,7 @@ def _batch(datasets: int) -> Callable[[bool], Found]:
         problem = problem_of(plan, prior, ROWS)
         method = method_for(problem, None)
         thin = problem.methods[method].thin
-        settings = Settings(*((20, 8) if quick else (WARMUP, RANKED * thin)), lockstep=True)  # as `calibrate` does
+        settings = Settings(*((20, 8) if quick else (WARMUP, RANKED * thin)), leaps=LEAPS)
         yield {"what": f"linear, 3 covariates, {ROWS} rows, method {method}", "datasets": count}
         began = time.perf_counter()
         releases = [tacit.simulate(plan, n=ROWS, seed=seed, prior=prior) for seed in range(count)]
@@ -189,7 +190,7 @@ def _study(quick: bool) -> Found:
     yield {"what": f"calibrate, linear, 3 covariates, n = {ROWS}", "datasets": trials}
     for when in ("first", "again"):
         began = time.perf_counter()
-        found = tacit.calibrate(plan, n=ROWS, trials=trials, seed=1, prior=prior, **said)
+        found = tacit.calibrate(plan, n=ROWS, trials=trials, seed=1, prior=prior, leaps=LEAPS, **said)
         yield {f"{when}_seconds": round(time.perf_counter() - began, 2)}
     p, covers = found.p_values(), found.coverage(0.95).values()
     yield {
@@ -230,7 +231,7 @@ def _reports(family: str) -> Callable[[bool], Found]:
         values = [list(summary_of(model, group.client, group.values))]
         yield {"summing_up_seconds": round(time.perf_counter() - began, 2), "summary_numbers": len(values[0])}
         problem = problem_of(plan, None, count)
-        settings = Settings(*((20, 20) if quick else (500, 1000)))
+        settings = Settings(*((20, 20) if quick else (500, 1000)), leaps=LEAPS)
         method = method_for(problem, None)
         for when, seed in (("first", 1), ("again", 2)):
             began = time.perf_counter()

@@ -1,6 +1,6 @@
 """Run every benchmark, keep its rows, and make the page docs/benchmarks.md of all that is kept.
 
-    python benchmarks/run.py                    all of them, the most important first, about 40 minutes
+    python benchmarks/run.py                    all of them, the most important first, about 50 minutes
     python benchmarks/run.py --only local       one, or several
     python benchmarks/run.py --missing          those that have no rows yet: goes on where it was stopped
     python benchmarks/run.py --quick            minimal sizes into files and a page of their own: does every row work?
@@ -27,17 +27,17 @@ import page
 
 # The most important first; what each compares is in the page's own words.
 TABLES = {
-    "side_linear": "Linear regression from a noisy release",
+    "side_small": "Calibrating and drawing noise",
     "side_logistic": "Logistic regression from a noisy release",
     "side_local": "Local reports",
+    "side_linear": "Linear regression from a noisy release",
     "side_batch": "Many datasets at once",
-    "side_small": "Calibrating and drawing noise",
     "side_startup": "How long a person waits",
     "side_rows": "Adding up rows",
     "side_draws": "One draw from a posterior",
     "side_growth": "How cost grows",
-    "side_poisson": "Poisson regression from a noisy release",
     "side_study": "A whole figure of calibration",
+    "side_poisson": "Poisson regression from a noisy release",
 }
 
 

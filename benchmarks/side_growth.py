@@ -94,7 +94,7 @@ def _linear(d: int, n: int, datasets: int = 1, chains: int = 4) -> Callable[[], 
     releases = [tacit.simulate(plan, n=made, seed=s, parameters=parameters).release for s in range(datasets)]
     if n > made:  # the sums of so many copies of these rows
         releases = [replace(r, n=n, values=tuple(v * (n // made) for v in r.values)) for r in releases]
-    problem, settings = problem_of(plan, None, n), Settings(WARMUP, DRAWS, lockstep=datasets > 1)
+    problem, settings = problem_of(plan, None, n), Settings(WARMUP, DRAWS, leaps=16 if datasets > 1 else None)
     method, values = method_for(problem, None), [r.values for r in releases]
     each = chains if datasets == 1 else 1
 

@@ -33,7 +33,6 @@ CASES = {
     "unary 50": ((10_000, 100_000), None),
 }
 LIMIT = 300.0
-WHYS = ("tacit's time is starting and compiling, which does not grow with the reports, and still stands beside it", "")
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
@@ -62,7 +61,7 @@ def _compare(
     rows: list[dict[str, Any]] = []
     bad = next((one["note"] for one in ours if "until" not in one), None)
     for state, name in enumerate(jobs):
-        row: dict[str, Any] = {"job": name, "who": "tacit", "target": target, "why": WHYS[state], "note": bad}
+        row: dict[str, Any] = {"job": name, "who": "tacit", "target": target, "note": bad}
         if not bad:
             row["seconds"] = [one["seconds"] if state == 0 else _alone(one) for one in ours]
             row["effective"], row["rate"] = ours[0]["effective"], ours[0]["effective"] / ours[0]["sampling"]

@@ -7,12 +7,15 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy.stats import gamma, kstest, norm
 
+import tacit
+from tacit.infer import check_settings
 from tacit.samplers.backend import float64
 from tacit.samplers.chain import Settings
 from tacit.samplers.explore import explore
-from tacit.samplers.lockstep import LEAPS, lockstep
+from tacit.samplers.lockstep import lockstep
 from tacit.samplers.nuts import nuts
 
 CHAINS = 3000
@@ -27,7 +30,7 @@ def _log_density(position, *, power=1.0):
 def _last(log_density, seed, dense):
     def chain(key):
         start = {"u": jnp.zeros(1), "v": jnp.zeros(1)}
-        draws, info = lockstep(key, log_density, start, warmup=150, draws=20, dense=dense)
+        draws, info = lockstep(key, log_density, start, warmup=150, draws=20, leaps=16, dense=dense)
         return draws["u"][-1, 0], draws["v"][-1, 0], info
 
     with float64():
@@ -43,7 +46,7 @@ def test_the_last_draw_of_many_chains_has_the_law_of_the_target():
         assert kstest(apart, norm.cdf).pvalue > 5e-5
         assert np.corrcoef(grown, apart)[0, 1] ** 2 < 16 / CHAINS
         assert info["diverging"].mean() < 0.01
-        assert (info["n_steps"] == LEAPS).all()
+        assert (info["n_steps"] == 16).all()
         assert 0.6 < info["acceptance_rate"].mean() < 0.99
     warm = _last(partial(_log_density, power=0.5), 1, False)
     assert min(kstest(warm[0], gamma(3).cdf).pvalue, kstest(warm[1], norm.cdf).pvalue) < 5e-5
@@ -56,22 +59,28 @@ def test_places_without_density_are_never_kept():
         return jnp.where(position[0] > 0, -position[0], -jnp.inf)
 
     with float64():
-        draws, info = lockstep(jax.random.key(2), half, jnp.ones(1), warmup=100, draws=200)
+        draws, info = lockstep(jax.random.key(2), half, jnp.ones(1), warmup=100, draws=200, leaps=16)
     assert np.all(np.asarray(draws) > 0)
     assert np.isfinite(info["energy"]).all()
 
 
+def test_a_number_of_leaps_is_checked():
+    for leaps in (0, 1025, 2.5, True):
+        with pytest.raises(tacit.InputError, match="Expected leaps="):
+            check_settings(warmup=1, draws=4, chains=1, seed=0, leaps=leaps)
+    assert check_settings(warmup=1, draws=4, chains=1, seed=0).leaps is None
+
+
 def test_settings_say_which_kernel_explores():
-    """On a processor the no-U-turn one unless many datasets go together; both thin and count in the same way."""
+    """The no-U-turn one unless a number of leaps is said; both thin and count in the same way."""
     with float64():
         key, start = jax.random.key(3), jnp.zeros(2)
-        few, many = Settings(20, 6), Settings(20, 6, lockstep=True)
+        few, many = Settings(20, 6), Settings(20, 6, leaps=16)
         target = lambda position: -position @ position / 2  # noqa: E731
         steps = explore(key, target, start, few)[1]["n_steps"]
-        assert set(np.asarray(explore(key, target, start, many)[1]["n_steps"])) == {LEAPS}
-        if jax.default_backend() == "cpu":
-            assert set(np.asarray(steps)) <= {1, 3, 7, 15, 31}
-        for kernel in (nuts, lockstep):
+        assert set(np.asarray(explore(key, target, start, many)[1]["n_steps"])) == {16}
+        assert set(np.asarray(steps)) <= {1, 3, 7, 15, 31}
+        for kernel in (nuts, partial(lockstep, leaps=16)):
             every, _ = kernel(key, target, start, warmup=20, draws=6)
             third, _ = kernel(key, target, start, warmup=20, draws=2, thin=3)
             np.testing.assert_allclose(third, every[2::3])

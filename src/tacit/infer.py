@@ -25,6 +25,7 @@ from tacit.samplers.chain import Chain, Settings
 from tacit.schema import Schema
 
 _MOST_DRAWS = 10**7
+_MOST_LEAPS = 1024
 
 
 AnyRelease = Release | Reports | str | Path
@@ -40,6 +41,7 @@ def infer(
     chains: int = 4,
     draws: int = 1000,
     warmup: int = 500,
+    leaps: int | None = None,
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
@@ -48,10 +50,13 @@ def infer(
     dataset share its exact sums, which ``same_rows=True`` confirms. ``method`` picks another sampler of the family,
     ``prior`` changes some of the prior's numbers (or gives a whole prior), ``seed`` makes the draws repeatable: this
     side of the boundary nothing is secret.
+
+    Hamiltonian trajectories go on until they turn back. ``leaps`` gives all of them that many leaps instead, which is
+    made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary show where they do not.
     """
     found, surveys = _evidence(release)
     releases = sites_in_order(found, same_rows=same_rows) if found else []
-    settings = check_settings(warmup=warmup, draws=draws, chains=chains, seed=seed)
+    settings = check_settings(warmup=warmup, draws=draws, chains=chains, seed=seed, leaps=leaps)
     everything = [one for site in releases for one in site]
     plan = (everything or surveys)[0].plan
     for other in surveys:
@@ -236,7 +241,7 @@ def method_name(model: Model, schema: Schema, method: str | None, *, central: bo
     return default if default in able else able[0]
 
 
-def check_settings(*, warmup: int, draws: int, chains: int, seed: int) -> Settings:
+def check_settings(*, warmup: int, draws: int, chains: int, seed: int, leaps: int | None = None) -> Settings:
     """Refuse sizes that make no sense."""
     for name, value, least in (("warmup", warmup, 0), ("draws", draws, 4), ("chains", chains, 1), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -246,7 +251,9 @@ def check_settings(*, warmup: int, draws: int, chains: int, seed: int) -> Settin
     for name, value in (("chains", chains), ("draws", draws), ("warmup", warmup)):
         if (value if name == "chains" else value * chains) > _MOST_DRAWS:  # compiled code aborts for want of memory
             raise expected(name, value, f"to be at most {_MOST_DRAWS} of all chains together")
-    return Settings(warmup, draws)
+    if leaps is not None and (isinstance(leaps, bool) or not isinstance(leaps, int) or not 1 <= leaps <= _MOST_LEAPS):
+        raise expected("leaps", leaps, f"to be a whole number from 1 to {_MOST_LEAPS}, or to be left out")
+    return Settings(warmup, draws, leaps)
 
 
 def posterior_arrays(

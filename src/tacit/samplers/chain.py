@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to sample; ``lockstep`` is for many datasets at once, see `tacit.samplers.explore`."""
+    """How long to sample; ``leaps`` is for many datasets at once, see `tacit.samplers.explore`."""
 
     warmup: int
     draws: int
-    lockstep: bool = False
+    leaps: int | None = None
 
 
 Arrays = dict[str, Any]

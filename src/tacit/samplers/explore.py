@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-
 from tacit.samplers.chain import Settings
 from tacit.samplers.lockstep import lockstep
 from tacit.samplers.nuts import nuts
@@ -24,10 +22,11 @@ def explore(
 ) -> tuple[Any, dict[str, Any]]:
     """Positions (draws, size) and diagnostics by name; the arguments are those of `nuts`.
 
-    An accelerator always moves in lock step: trajectories of different lengths leave it idle.
+    With `Settings.leaps` all trajectories have that many leaps: trajectories of different lengths leave an accelerator,
+    and most of a batch, waiting for the longest. It must be enough: no-U-turn trajectories find that out by themselves.
     """
-    if settings.lockstep or jax.default_backend() != "cpu":
-        sizes = {"warmup": settings.warmup, "draws": settings.draws}
+    if settings.leaps is not None:
+        sizes = {"warmup": settings.warmup, "draws": settings.draws, "leaps": settings.leaps}
         return lockstep(key, log_density, start, **sizes, target=target, dense=dense)
     return nuts(
         *(key, log_density, start),

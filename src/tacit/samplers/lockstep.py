@@ -1,8 +1,8 @@
 """Hamiltonian steps of one length for all: what `nuts` is on a processor, made for an accelerator.
 
 A batch of no-U-turn trajectories takes as many steps as its longest one, and asks after every step whether all are
-done. On a GPU both cost more than the steps themselves. Here every iteration makes `LEAPS` leapfrog steps, in every
-chain of every dataset at once, and asks nothing.
+done. On a GPU both cost more than the steps themselves. Here every iteration makes ``leaps`` leapfrog steps, in
+every chain of every dataset at once, and asks nothing.
 
 A trajectory of one length could come back to where it began, so the size of its steps is drawn anew each time, as a
 share between `SHORTEST` and 1 of the adapted one. The draw does not look at the position, so each size gives a
@@ -19,7 +19,6 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc_util import warmup_adapter
 
-LEAPS = 16
 SHORTEST = 0.3
 _DIVERGED = 1000.0  # of energy, as no-U-turn samplers count it
 
@@ -31,6 +30,7 @@ def lockstep(
     *,
     warmup: int,
     draws: int,
+    leaps: int,
     target: float = 0.8,
     dense: bool = False,
     thin: int = 1,
@@ -58,7 +58,7 @@ def lockstep(
             v, g = slope(q)
             return q, m + size / 2 * g, v, g
 
-        there = jax.lax.fori_loop(0, LEAPS, leap, (position, momentum, value, gradient))
+        there = jax.lax.fori_loop(0, leaps, leap, (position, momentum, value, gradient))
         energy = momentum @ velocity(momentum) / 2 - value
         after = there[1] @ velocity(there[1]) / 2 - there[2]
         gain = jnp.where(jnp.isfinite(after), energy - after, -jnp.inf)
@@ -74,7 +74,7 @@ def lockstep(
         adapted = jax.tree.map(lambda new, old: jnp.where(i < warmup, new, old), learnt, adapted)
         info = {
             "diverging": diverging,
-            "n_steps": jnp.asarray(LEAPS),
+            "n_steps": jnp.asarray(leaps),
             "acceptance_rate": probability,
             "energy": energy,
             "step_size": adapted.step_size,
