@@ -201,9 +201,9 @@ def calibrate(
     exact statistic of every trial, for comparison; it keeps the ranked draws, as ``keep_draws`` does. ``disturb`` makes
     the rows depart from the model, see `Disturbance`. The same seed gives the same rows and noise to every method.
 
-    Where a method follows Hamiltonian trajectories, ``leaps`` gives all of them that many leaps. Left out, they are no-U-
-    turn trajectories, as in `tacit.infer`, and the whole batch waits for the longest: 16 leaps can be ten times faster,
-    and are made for a GPU. Where they are too few, as for linear regression from 100,000 rows, draws are not
+    Where a method follows Hamiltonian trajectories, ``leaps`` gives all of them that many leaps. Left out, each goes on
+    until it turns back, as in `tacit.infer`, and the whole batch waits for the longest: 16 leaps can be ten times
+    faster, and are made for a GPU. Where they are too few, as for linear regression from 100,000 rows, draws are not
     independent, and a right posterior is called uncalibrated.
     """
     plan = as_plan(plan)
