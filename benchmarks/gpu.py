@@ -280,6 +280,18 @@ def _draw(quick: bool) -> Found:
     yield {"draw": [round(value / crossing.unit, 3) for value in values], "made_with": [1.0, -2.0]}
 
 
+def _network(quick: bool) -> Found:
+    """One draw of a network, by benchmarks/networks.py, which keeps a cache of compiled programs of its own."""
+    sys.path.insert(0, str(HERE))
+    import networks
+
+    units, count = (2, 200) if quick else (50, 8192)
+    yield {"what": f"one draw of a network of {units} units, {count:,} rows, 8 covariates"}
+    first, again = networks.rows(units, count, times=2)
+    yield {"first_seconds": float(first["seconds"]), "again_seconds": float(again["seconds"])}
+    yield {"rmse_on_new_rows": float(again["error"])}
+
+
 # By name: the seconds that it may take, and what it does. The most wanted come first.
 PARTS: dict[str, tuple[float, Callable[[bool], Found]]] = {
     "calibration-300": (75.0, _batch(300)),
@@ -288,6 +300,7 @@ PARTS: dict[str, tuple[float, Callable[[bool], Found]]] = {
     "draw-50000": (60.0, _draw),
     "reports-response": (45.0, _reports("response")),
     "reports-normal": (75.0, _reports("normal")),
+    "network-50": (150.0, _network),
     "processor": (90.0, _batch(300)),
 }
 
