@@ -89,7 +89,9 @@ def spark():
             "spark.driver.memory": "512m",
         }.items():
             builder = builder.config(name, value)
+        interrupt = signal.getsignal(signal.SIGINT)
         session = builder.getOrCreate()
+        signal.signal(signal.SIGINT, interrupt)  # Spark puts its own in place, which other tests would find
         session.sparkContext.setLogLevel("OFF")
         yield session
         session.stop()
