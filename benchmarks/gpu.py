@@ -300,7 +300,7 @@ PARTS: dict[str, tuple[float, Callable[[bool], Found]]] = {
     "draw-50000": (60.0, _draw),
     "reports-response": (45.0, _reports("response")),
     "reports-normal": (75.0, _reports("normal")),
-    "network-50": (150.0, _network),
+    "network-50": (120.0, _network),
     "processor": (90.0, _batch(300)),
 }
 
