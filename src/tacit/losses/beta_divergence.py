@@ -14,7 +14,6 @@ weight beta is `default_beta` and the weight is the largest that the budget allo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,7 +23,7 @@ from tacit.errors import InputError, did_you_mean, expected
 from tacit.losses import beta_densities as densities
 from tacit.losses.bounded_density import BoundedDensity
 from tacit.losses.far_rows import FarRowMap
-from tacit.losses.loss import Numbers, Settings
+from tacit.losses.loss import Numbers, Settings, positive
 from tacit.losses.network_densities import NetworkBernoulli, NetworkNormal
 from tacit.losses.row_loss import RowLoss
 from tacit.losses.rows import Cells, Codes, Response
@@ -138,11 +137,15 @@ class BetaLoss(RowLoss):
         x, y = collected.arrays()
         wide, k = self.density.wide, self.settings.draws
         found = by_sampler(bound, numbers, x, y, wide=wide, source=entropy, draws=k)
-        return [self._released(draw) for draw in found]
+        return [self.released(draw) for draw in found]
 
-    def _released(self, draw: Any) -> list[float] | None:
-        numbers = [float(v) for v in self.density.released(draw)]
-        return numbers if all(math.isfinite(v) for v in numbers) else None
+    def released(self, draw: Any) -> list[float] | None:
+        """A point as the numbers that are released; None where one is not finite."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            numbers = [float(v) for v in self.density.released(draw)]
+        return numbers if np.all(np.isfinite([*draw, *numbers])) else None
 
 
 # (model, schema, options, prior) -> the density and the response; raises where the model does not fit.
@@ -176,9 +179,9 @@ def _normal(
             "that the model allows, in the units of the response: without one a normal density has no bound."
         )
     response = design.number_response
-    sigma_min = _positive("sigma_min", options["sigma_min"]) / response.scale
-    shape = _positive("shape", prior.get("shape", 1.0))
-    scale = _positive("scale", prior.get("scale", 4 * sigma_min**2))
+    sigma_min = positive("sigma_min", options["sigma_min"]) / response.scale
+    shape = positive("shape", prior.get("shape", 1.0))
+    scale = positive("scale", prior.get("scale", 4 * sigma_min**2))
     density = densities.Normal(tuple(design.names), _sd(prior), sigma_min, shape, scale, response.scale)
     return density, response
 
@@ -198,7 +201,7 @@ def _network(
 ) -> tuple[BoundedDensity, Response]:
     if not isinstance(model, Network):
         raise expected("family", model.family, "to be network for the density of one")
-    names, sd = model.weights(schema), _positive("prior sd", prior.get("sd", _NETWORK_SD))
+    names, sd = model.weights(schema), positive("prior sd", prior.get("sd", _NETWORK_SD))
     if model.classifies(schema):
         return NetworkBernoulli(names, sd, model.hidden), sign(model.design(schema).formula.response, schema)
     normal, response = _normal(model, schema, options, prior)
@@ -237,7 +240,7 @@ def beta_divergence(model: Model, schema: Schema, settings: Settings) -> BetaLos
     if "beta" in options:
         check_beta(options["beta"])
     if "weight" in options:
-        _positive("weight", options["weight"])
+        positive("weight", options["weight"])
     name = options.get("density", OF_FAMILY.get(model.family))
     if not isinstance(name, str) or name not in DENSITIES:
         raise expected("density", name, f"to be one of {', '.join(DENSITIES)}{did_you_mean(name, DENSITIES)}")
@@ -250,10 +253,4 @@ def beta_divergence(model: Model, schema: Schema, settings: Settings) -> BetaLos
 
 
 def _sd(prior: Mapping[str, Any]) -> float:
-    return _positive("prior sd", prior.get("sd", _SD))
-
-
-def _positive(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
-        raise expected(name, value, "to be a finite number above 0")
-    return float(value)
+    return positive("prior sd", prior.get("sd", _SD))

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.errors import expected
-from tacit.losses.beta_divergence import BetaLoss, beta_divergence
+from tacit.losses.beta_divergence import beta_divergence
 from tacit.losses.chain_settings import ChainSettings, default_step_size
-from tacit.losses.loss import Loss, Numbers, Settings
+from tacit.losses.loss import Numbers, positive
+from tacit.losses.noisy_loss import START, NoisyLoss
 from tacit.losses.private_sums import Answer, PriorTerms, PrivateSums
 from tacit.losses.row_bounds import RowBounds, row_bounds
-from tacit.losses.rows import Rows
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
 from tacit.noise.noisy_steps import NoisySteps, calibrated_steps, chance_below
@@ -27,35 +27,12 @@ from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
 
-_START = 0.3  # of the prior's standard deviation: where a network's weights start
-
 
 @dataclass(frozen=True)
-class ChainLoss(Loss):
-    """``inner`` is the loss, ``chain`` how it is walked on."""
+class ChainLoss(NoisyLoss):
+    """``chain`` is how the loss is walked on."""
 
-    inner: BetaLoss
     chain: ChainSettings
-
-    @property
-    def settings(self) -> Settings:
-        """Those of the loss."""
-        return self.inner.settings
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of the loss."""
-        return self.inner.columns
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Those of the loss."""
-        return self.inner.parameters
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Parameters may be anything."""
-        return self.inner.bounds
 
     @property
     def sampler(self) -> str:
@@ -94,9 +71,7 @@ class ChainLoss(Loss):
         if not (math.isfinite(scale) and scale == int(scale) and scale >= 1):
             raise expected("scale", scale, "to be a whole number, at least 1")
         for name in ("weight", "step_size"):
-            value = numbers.get(name, 0.0)
-            if not (math.isfinite(value) and value > 0):
-                raise expected(name, value, "to be a finite number above 0")
+            positive(name, numbers.get(name))
         self.inner.density.checked_beta(check_beta(numbers.get("beta")))
         return NoisySteps(int(scale), chance_below(rate), self.chain.sums)
 
@@ -114,15 +89,11 @@ class ChainLoss(Loss):
         """Nothing about the chain; time is not protected."""
         return ("nobody sees how long the chain took",)
 
-    def collector(self) -> Rows:
-        """Mapped and clamped rows."""
-        return self.inner.collector()
-
     def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
         """The last states of a chain, oldest first."""
         chain = self.chain
         states = self.states(numbers, collected, n, entropy)[:: -chain.thin][: chain.draws]
-        return [self._released(state) for state in reversed(states)]
+        return [self.inner.released(state) for state in reversed(states)]
 
     def states(
         self, numbers: Numbers, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
@@ -138,7 +109,7 @@ class ChainLoss(Loss):
         size, steps = float(numbers["step_size"]), self.chain.steps
         start, width = np.asarray(self.inner.density.wide)
         if self.inner.density.rugged:  # a network at its prior's centre does not know which way to go
-            start = start + _START * width * rng.standard_normal(len(start))
+            start = start + START * width * rng.standard_normal(len(start))
         if self.chain.chain == "sgld":
             from tacit.samplers.private_langevin import langevin_chain
 
@@ -162,15 +133,6 @@ class ChainLoss(Loss):
         loss = replace(self.inner, power=float(numbers["beta"]))
         bounds = self.row_bounds(numbers)
         return PrivateSums(loss, float(numbers["weight"]), bounds, self.steps(numbers), x, y, entropy, record)
-
-    def _released(self, state: Any) -> list[float] | None:
-        import numpy as np
-
-        if not np.all(np.isfinite(state)):
-            return None
-        with np.errstate(all="ignore"):
-            found = [float(v) for v in self.inner.density.released(state)]
-        return found if all(math.isfinite(v) for v in found) else None
 
 
 def chain_loss(model: Model, schema: Schema, chain: ChainSettings) -> ChainLoss:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import did_you_mean, expected
 from tacit.losses.beta_divergence import KEYS
-from tacit.losses.loss import Settings
+from tacit.losses.loss import Settings, positive
 from tacit.privacy.beta_divergence import check_beta
 
 CHAINS = ("sgld", "penalty", "hmc", "fast-mh", "barker")
@@ -54,8 +54,8 @@ class ChainSettings:
                 raise expected(name, value, f"to be a whole number from 1 to {most}")
         for name in ("step_size", "clip"):
             value = getattr(self, name)
-            if value is not None and not _positive(value):
-                raise expected(name, value, "to be a finite number above 0")
+            if value is not None:
+                positive(name, value)
         if self.leaps is not None and self.chain != "hmc":
             raise expected("leaps", self.leaps, f"to be left out for chain {self.chain}: hmc alone leaps")
         if self.chain == "penalty" and self.batch is not None:
@@ -67,8 +67,8 @@ class ChainSettings:
                 raise expected("mechanism key", name, f"to be one of {', '.join(KEYS)}")
         if "beta" in self.options:
             check_beta(self.options["beta"])
-        if "weight" in self.options and not _positive(self.options["weight"]):
-            raise expected("weight", self.options["weight"], "to be a finite number above 0")
+        if "weight" in self.options:
+            positive("weight", self.options["weight"])
         whole = Settings(draws=self.draws, prior=self.prior, grid=self.grid, options=self.options)
         if (self.draws - 1) * self.thin >= self.steps:
             raise expected("draws", self.draws, f"to be among the {self.steps} steps, with thin = {self.thin}")
@@ -145,7 +145,3 @@ def default_step_size(chain: ChainSettings, slope: float, multiplier: float, sd:
         return min(0.5 / math.sqrt(bend), 1 / (noise * chain.jumps * root), near)
     near = math.inf if rate == 1 else -math.log1p(-rate) / (4 * push * root)
     return min(2.4 / math.sqrt(size * bend), (0.8 if chain.chain == "barker" else 1.5) / (noise * root), near)
-
-
-def _positive(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value) and value > 0

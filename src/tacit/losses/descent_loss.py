@@ -18,18 +18,16 @@ from typing import Any
 from tacit.errors import expected
 from tacit.losses.beta_divergence import BetaLoss, beta_divergence
 from tacit.losses.descent_settings import CLIP, DescentSettings, default_rate
-from tacit.losses.loss import Loss, Numbers, Settings
+from tacit.losses.loss import Numbers, positive
+from tacit.losses.noisy_loss import START, NoisyLoss
 from tacit.losses.private_sums import Answer, PriorTerms, PrivateSums
 from tacit.losses.row_bounds import RowBounds, row_bounds
-from tacit.losses.rows import Rows
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
 from tacit.noise.noisy_steps import NoisySteps, calibrated_steps, chance_below
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
-
-_START = 0.3  # of the prior's standard deviation: where a network's weights start
 
 
 @dataclass(frozen=True)
@@ -42,31 +40,10 @@ class LogScore(BetaLoss):
 
 
 @dataclass(frozen=True)
-class DescentLoss(Loss):
-    """``inner`` is the loss, ``descent`` how it is gone down."""
+class DescentLoss(NoisyLoss):
+    """``descent`` is how the loss is gone down."""
 
-    inner: BetaLoss
     descent: DescentSettings
-
-    @property
-    def settings(self) -> Settings:
-        """Those of the loss."""
-        return self.inner.settings
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of the loss."""
-        return self.inner.columns
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Those of the loss."""
-        return self.inner.parameters
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Parameters may be anything."""
-        return self.inner.bounds
 
     @property
     def sampler(self) -> str:
@@ -109,8 +86,7 @@ class DescentLoss(Loss):
         scale, rate = numbers.get("scale", 0.0), numbers.get("learning_rate", 0.0)
         if not (math.isfinite(scale) and 1 <= scale < 2**60 and scale == int(scale)):
             raise expected("scale", scale, "to be a whole number, at least 1")
-        if not (math.isfinite(rate) and rate > 0):
-            raise expected("learning_rate", rate, "to be a finite number above 0")
+        positive("learning_rate", rate)
         return NoisySteps(int(scale), chance_below(self.descent.rate), self.descent.count)
 
     def event(self, numbers: Numbers) -> Event:
@@ -127,20 +103,9 @@ class DescentLoss(Loss):
         """Nothing about where it ends; time is not protected."""
         return ("nobody sees how long the descent took",)
 
-    def collector(self) -> Rows:
-        """Mapped and clamped rows."""
-        return self.inner.collector()
-
     def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
         """The last point."""
-        import numpy as np
-
-        point = self.states(numbers, collected, n, entropy)[-1]
-        if not np.all(np.isfinite(point)):
-            return [None]
-        with np.errstate(all="ignore"):
-            found = [float(v) for v in self.inner.density.released(point)]
-        return [found if all(math.isfinite(v) for v in found) else None]
+        return [self.inner.released(self.states(numbers, collected, n, entropy)[-1])]
 
     def states(
         self, numbers: Numbers, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
@@ -175,7 +140,7 @@ class DescentLoss(Loss):
             from tacit.samplers.entropy_arrays import normals
 
             size = len(density.coefficients)
-            theta[:size] += _START * density.sd * normals((size,), entropy)
+            theta[:size] += START * density.sd * normals((size,), entropy)
         return theta
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import did_you_mean, expected
-from tacit.losses.loss import Settings
+from tacit.losses.loss import Settings, positive
 from tacit.privacy.beta_divergence import check_beta
 
 KEYS = ("beta", "density", "sigma_min")
@@ -49,8 +49,8 @@ class DescentSettings:
                 raise expected(name, value, f"to be a whole number from 1 to {most}")
         for name in ("epochs", "clip", "learning_rate"):
             value = getattr(self, name)
-            if value is not None and not _positive(value):
-                raise expected(name, value, "to be a finite number above 0")
+            if value is not None:
+                positive(name, value)
         if self.loss not in LOSSES:
             raise expected("loss", self.loss, f"to be one of {', '.join(LOSSES)}{did_you_mean(self.loss, LOSSES)}")
         if self.steps is not None and self.epochs is not None:
@@ -124,7 +124,3 @@ def default_rate(clip: float, noise: float, size: int, steps: int) -> float:
     10 units and for a logistic regression, n = 500 and 8,000, epsilon = 1; they are not the best for either.
     """
     return min(0.25 / clip, 2 / (noise * math.sqrt(size * steps)))
-
-
-def _positive(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value) and value > 0

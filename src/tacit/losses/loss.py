@@ -24,6 +24,7 @@ release under these names, and whoever reads a release prices it again with `Los
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -177,3 +178,10 @@ class LossKind:
     build: Builder
     keys: tuple[str, ...] = ()
     unclamped: bool = False
+
+
+def positive(name: str, value: object) -> float:
+    """A setting that must be a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
+        raise expected(name, value, "to be a finite number above 0")
+    return float(value)

@@ -26,7 +26,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import expected
-from tacit.losses.loss import Loss, Numbers, Settings
+from tacit.losses.loss import Loss, Numbers, Settings, positive
 from tacit.losses.rows import RowMap, Rows
 from tacit.noise.entropy import Entropy
 from tacit.privacy.approximate_event import ApproximateEvent
@@ -100,7 +100,7 @@ class RowLoss(Loss):
         for name in self.settings.prior:
             if name not in known:
                 raise expected("prior", name, "to be sd, that of every coefficient in mapped units")
-        sd = _positive("prior sd", self.settings.prior.get("sd", known["sd"]))
+        sd = positive("prior sd", self.settings.prior.get("sd", known["sd"]))
         if not 1e-6 <= sd <= 1e6:
             raise expected("prior sd", sd, "to be a number from 1e-06 to 1e+06")
         return sd**-2
@@ -158,7 +158,7 @@ class RowLoss(Loss):
         slope / sqrt(precision) (Gopi, Lee, Liu 2022, Theorem 4). k independent draws are one draw in k times as many
         dimensions, with slope sqrt(k) * slope: mu^2 grows k-fold. []
         """
-        draws, weight = self.settings.draws, Fraction(_positive("weight", numbers.get("weight")))
+        draws, weight = self.settings.draws, Fraction(positive("weight", numbers.get("weight")))
         width = self.difference_range(numbers)
         if width < math.inf:
             one = BoundedRangeEvent(weight * Fraction(width))
@@ -166,7 +166,7 @@ class RowLoss(Loss):
         slope_squared = self.difference_slope_squared(numbers)
         if not (slope_squared < math.inf and self.convex):
             raise expected("loss", self.settings.loss, "to have a difference that is bounded, or Lipschitz and convex")
-        precision = Fraction(_positive("precision", numbers.get("precision")))
+        precision = Fraction(positive("precision", numbers.get("precision")))
         return GaussianEvent(draws * weight**2 * Fraction(slope_squared) / precision, 0)
 
     def event(self, numbers: Numbers) -> Event:
@@ -287,9 +287,3 @@ def _calibrated(loss: RowLoss, budget: Guarantee) -> tuple[tuple[str, float], ..
         middle = (low + high) / 2
         low, high = (low, middle) if meets(middle) else (middle, high)
     return tuple(numbers(high).items())
-
-
-def _positive(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
-        raise expected(name, value, "to be a finite number above 0")
-    return float(value)

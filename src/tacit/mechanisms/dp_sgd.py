@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Self
 from tacit.errors import did_you_mean, expected
 from tacit.losses.descent_loss import DescentLoss, descent_loss
 from tacit.losses.descent_settings import KEYS, DescentSettings
-from tacit.mechanisms.mechanism import Central, Law
-from tacit.mechanisms.person import Person
-from tacit.mechanisms.posterior_sample import PosteriorDraws
-from tacit.models.draw_law import DrawLaw
+from tacit.mechanisms.mechanism import Law
+from tacit.mechanisms.posterior_sample import Drawing, PosteriorDraws, plain_value
 from tacit.models.model import Model
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
@@ -30,16 +28,10 @@ class DescentPoint(PosteriorDraws):
 
 
 @dataclass(frozen=True)
-class DPSGD(DescentSettings, Central):
+class DPSGD(DescentSettings, Drawing):
     """The mechanism that releases the last point of a private descent; its fields are those of `DescentSettings`."""
 
     kind: ClassVar[str] = "dp-sgd"
-    law_field: ClassVar[str] = "sample"
-
-    @property
-    def person(self) -> Person | None:
-        """Every row is one."""
-        return None
 
     @property
     def draws(self) -> int:
@@ -49,22 +41,8 @@ class DPSGD(DescentSettings, Central):
     def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> DescentPoint:
         """The descent with noise calibrated to the budget, or with the numbers that a release has."""
         loss = descent_loss(model, schema, self)
-        if law is not None and not isinstance(law, DrawLaw):
-            raise expected("sample", law.kind, "to be that of a descent")
-        numbers = loss.calibrate(budget) if law is None else dict(law.numbers)
-        drawn = DrawLaw(
-            loss=self.loss,
-            sampler=loss.sampler,
-            numbers=tuple((name, float(numbers[name])) for name in sorted(numbers)),
-            draws=1,
-            grid=self.grid,
-            parameters=len(loss.parameters),
-        )
+        drawn = self.drawn(loss, budget, law, named=self.loss, draws=1, grid=self.grid)
         return DescentPoint(loss, drawn)
-
-    def law_from_plain(self, plain: object) -> DrawLaw:
-        """Read a release's sample."""
-        return DrawLaw.from_plain(plain)
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
@@ -72,8 +50,8 @@ class DPSGD(DescentSettings, Central):
         for name in _NAMES:
             value = getattr(self, name)
             if value != _DEFAULTS[name]:
-                plain[name] = dict(value) if isinstance(value, Mapping) else value
-        return {**plain, **self.options}
+                plain[name] = plain_value(value)
+        return {**plain, **{name: plain_value(value) for name, value in self.options.items()}}
 
     @classmethod
     def from_plain(cls, table: Mapping[str, Any]) -> Self:

@@ -114,7 +114,39 @@ class PosteriorDraws(Crossing):
 
 
 @dataclass(frozen=True)
-class PosteriorSample(Settings, Central):
+class Drawing(Central):
+    """A mechanism that releases points of a parameter space, each row being one person: draws, states, an end."""
+
+    law_field: ClassVar[str] = "sample"
+
+    @property
+    def person(self) -> Person | None:
+        """Every row is one."""
+        return None
+
+    def law_from_plain(self, plain: object) -> DrawLaw:
+        """Read a release's sample."""
+        return DrawLaw.from_plain(plain)
+
+    @staticmethod
+    def drawn(loss: Loss, budget: Guarantee, law: Law | None, *, named: str, draws: int, grid: int) -> DrawLaw:
+        """The law of what is released from ``loss``: calibrated to the budget, or with the numbers of a release."""
+        if law is not None and not isinstance(law, DrawLaw):
+            raise expected("sample", law.kind, f"to be {DrawLaw.kind}")
+        numbers = loss.calibrate(budget) if law is None else dict(law.numbers)
+        return DrawLaw(
+            loss=named,
+            sampler=loss.sampler,
+            numbers=tuple((name, float(numbers[name])) for name in sorted(numbers)),
+            draws=draws,
+            grid=grid,
+            parameters=len(loss.parameters),
+            coordinates=loss.coordinates(numbers),
+        )
+
+
+@dataclass(frozen=True)
+class PosteriorSample(Settings, Drawing):
     """The mechanism that releases posterior draws; its fields are those of `Settings`.
 
     Left out, one draw from the posterior with the data weighted down until it meets the budget (diffused), by the
@@ -122,12 +154,6 @@ class PosteriorSample(Settings, Central):
     """
 
     kind: ClassVar[str] = "posterior-sample"
-    law_field: ClassVar[str] = "sample"
-
-    @property
-    def person(self) -> Person | None:
-        """Every row is one."""
-        return None
 
     @property
     def takes_unclamped(self) -> bool:
@@ -142,23 +168,8 @@ class PosteriorSample(Settings, Central):
     def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> PosteriorDraws:
         """The loss with numbers calibrated to the budget, or with the numbers that a release has."""
         loss = loss_for(model, schema, self)
-        if law is not None and not isinstance(law, DrawLaw):
-            raise expected("sample", law.kind, "to be that of posterior draws")
-        numbers = loss.calibrate(budget) if law is None else dict(law.numbers)
-        drawn = DrawLaw(
-            loss=self.loss,
-            sampler=loss.sampler,
-            numbers=tuple((name, float(numbers[name])) for name in sorted(numbers)),
-            draws=self.draws,
-            grid=self.grid,
-            parameters=len(loss.parameters),
-            coordinates=loss.coordinates(numbers),
-        )
+        drawn = self.drawn(loss, budget, law, named=self.loss, draws=self.draws, grid=self.grid)
         return PosteriorDraws(loss, drawn)
-
-    def law_from_plain(self, plain: object) -> DrawLaw:
-        """Read a release's sample."""
-        return DrawLaw.from_plain(plain)
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
@@ -167,8 +178,8 @@ class PosteriorSample(Settings, Central):
         for name in _KEYS:
             value = getattr(self, name)
             if value != getattr(default, name):
-                plain[name] = _plain(value)
-        return {**plain, **{name: _plain(value) for name, value in self.options.items()}}
+                plain[name] = plain_value(value)
+        return {**plain, **{name: plain_value(value) for name, value in self.options.items()}}
 
     @classmethod
     def from_plain(cls, table: Mapping[str, Any]) -> Self:
@@ -185,7 +196,8 @@ class PosteriorSample(Settings, Central):
 _KEYS = ("draws", "loss", "tempering", "prior", "public", "n", "private", "grid", "sampler", "gamma")
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """A setting as a plan file writes it."""
     if isinstance(value, Mapping):
-        return {name: _plain(v) for name, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, tuple) else value
+        return {name: plain_value(v) for name, v in value.items()}
+    return [plain_value(v) for v in value] if isinstance(value, tuple) else value

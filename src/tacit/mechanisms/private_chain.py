@@ -10,10 +10,8 @@ from tacit.errors import did_you_mean, expected
 from tacit.losses.beta_divergence import KEYS
 from tacit.losses.chain_loss import ChainLoss, chain_loss
 from tacit.losses.chain_settings import ChainSettings
-from tacit.mechanisms.mechanism import Central, Law
-from tacit.mechanisms.person import Person
-from tacit.mechanisms.posterior_sample import PosteriorDraws
-from tacit.models.draw_law import DrawLaw
+from tacit.mechanisms.mechanism import Law
+from tacit.mechanisms.posterior_sample import Drawing, PosteriorDraws, plain_value
 from tacit.models.model import Model
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
@@ -31,36 +29,16 @@ class ChainDraws(PosteriorDraws):
 
 
 @dataclass(frozen=True)
-class PrivateChain(ChainSettings, Central):
+class PrivateChain(ChainSettings, Drawing):
     """The mechanism that releases states of a private chain; its fields are those of `ChainSettings`."""
 
     kind: ClassVar[str] = "private-chain"
-    law_field: ClassVar[str] = "sample"
-
-    @property
-    def person(self) -> Person | None:
-        """Every row is one."""
-        return None
 
     def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> ChainDraws:
         """The chain with noise calibrated to the budget, or with the numbers that a release has."""
         loss = chain_loss(model, schema, self)
-        if law is not None and not isinstance(law, DrawLaw):
-            raise expected("sample", law.kind, "to be that of a private chain")
-        numbers = loss.calibrate(budget) if law is None else dict(law.numbers)
-        drawn = DrawLaw(
-            loss=loss.settings.loss,
-            sampler=loss.sampler,
-            numbers=tuple((name, float(numbers[name])) for name in sorted(numbers)),
-            draws=self.draws,
-            grid=self.grid,
-            parameters=len(loss.parameters),
-        )
+        drawn = self.drawn(loss, budget, law, named=loss.settings.loss, draws=self.draws, grid=self.grid)
         return ChainDraws(loss, drawn)
-
-    def law_from_plain(self, plain: object) -> DrawLaw:
-        """Read a release's sample."""
-        return DrawLaw.from_plain(plain)
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
@@ -68,8 +46,8 @@ class PrivateChain(ChainSettings, Central):
         for name in _NAMES:
             value = getattr(self, name)
             if value != _DEFAULTS[name]:
-                plain[name] = _plain(value)
-        return {**plain, **{name: _plain(value) for name, value in self.options.items()}}
+                plain[name] = plain_value(value)
+        return {**plain, **{name: plain_value(value) for name, value in self.options.items()}}
 
     @classmethod
     def from_plain(cls, table: Mapping[str, Any]) -> Self:
@@ -86,9 +64,3 @@ class PrivateChain(ChainSettings, Central):
 
 _NAMES = ("steps", "n", "batch", "step_size", "leaps", "clip", "draws", "thin", "prior", "grid")
 _DEFAULTS = {name: getattr(ChainSettings(), name) for name in _NAMES}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(v) for name, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, tuple) else value

@@ -93,15 +93,7 @@ class Network(Regression):
         from scipy.special import expit
 
         design = self.design(schema)
-        rows: dict[str, Any] = {}
-        parsed: dict[str, Any] = {}
-        for name in design.cells:
-            column = schema.declared(name)
-            if isinstance(column, Category):
-                parsed[name] = rng.integers(0, len(column.levels), n)
-                rows[name] = [column.levels[code] for code in parsed[name]]
-            else:
-                rows[name] = parsed[name] = rng.uniform(column.low, column.high, n)
+        rows, parsed = self.uniform_covariates(schema, n, rng)
         mean = np.broadcast_to(self._output(np.asarray(parameters["theta"]), design.matrix(parsed)), (n,))
         if self.classifies(schema):
             levels = schema.category(design.formula.response).levels

@@ -35,6 +35,19 @@ class Regression(Model):
         """The columns that the formula makes of the schema."""
         return _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
 
+    def uniform_covariates(self, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """n made-up rows without a response, and the same parsed: numbers uniform in their bounds, levels alike."""
+        rows: dict[str, Any] = {}
+        parsed: dict[str, Any] = {}
+        for name in self.design(schema).cells:
+            column = schema.declared(name)
+            if isinstance(column, Category):
+                parsed[name] = rng.integers(0, len(column.levels), n)
+                rows[name] = [column.levels[code] for code in parsed[name]]
+            else:
+                rows[name] = parsed[name] = rng.uniform(column.low, column.high, n)
+        return rows, parsed
+
     @property
     def in_data_units(self) -> bool:
         """Whether `coefficients` are in the units of the data; otherwise they are in mapped units."""

@@ -10,7 +10,7 @@ from tacit.errors import expected
 from tacit.models.model import Example, Method, Prior
 from tacit.models.regression import Regression
 from tacit.samplers.chain import Arrays
-from tacit.schema import Category, Schema
+from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 
 
@@ -62,15 +62,7 @@ class SoftmaxRegression(Regression):
         import numpy as np
 
         design = self.design(schema)
-        rows: dict[str, Any] = {}
-        parsed: dict[str, Any] = {}
-        for name in design.cells:
-            column = schema.declared(name)
-            if isinstance(column, Category):
-                parsed[name] = rng.integers(0, len(column.levels), n)
-                rows[name] = [column.levels[code] for code in parsed[name]]
-            else:
-                rows[name] = parsed[name] = rng.uniform(column.low, column.high, n)
+        rows, parsed = self.uniform_covariates(schema, n, rng)
         logits = np.broadcast_to(
             design.matrix(parsed) @ np.asarray(parameters["theta"]).T, (n, len(parameters["theta"]))
         )

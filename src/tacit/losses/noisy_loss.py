@@ -1,0 +1,58 @@
+"""A loss that is gone down, or walked on, by noisy sums over the rows: what private descents and chains share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.losses.beta_divergence import BetaLoss
+from tacit.losses.loss import Loss, Numbers, Settings
+from tacit.losses.private_sums import Answer
+from tacit.losses.rows import Rows
+from tacit.noise.entropy import Entropy
+from tacit.noise.noisy_steps import NoisySteps
+
+START = 0.3
+"""Of the prior's standard deviation: how far apart a network's weights start, or its units would stay the same."""
+
+
+@dataclass(frozen=True)
+class NoisyLoss(Loss):
+    """``inner`` is the loss; rows, columns and parameters are its own."""
+
+    inner: BetaLoss
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the loss."""
+        return self.inner.settings
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the loss."""
+        return self.inner.columns
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Those of the loss."""
+        return self.inner.parameters
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Parameters may be anything."""
+        return self.inner.bounds
+
+    def collector(self) -> Rows:
+        """Mapped and clamped rows."""
+        return self.inner.collector()
+
+    @abstractmethod
+    def steps(self, numbers: Numbers) -> NoisySteps:
+        """The law of the noisy sums; refuses numbers that make no sense."""
+
+    @abstractmethod
+    def states(
+        self, numbers: Numbers, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
+    ) -> list[Any]:
+        """All points on the way; ``record`` is filled with the noisy sums that they were made from."""
