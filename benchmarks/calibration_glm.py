@@ -40,6 +40,7 @@ from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for
 
 TRIALS, REPLICATES, DRAWS, WARMUP, SEED, DELTA = 500, 200, 99, 500, 2105, 1e-5
 GRID_WARMUP = 250  # the chain starts at the peak with its curvature as metric
+LEAPS = 16  # of every trajectory where there are many covariates; elsewhere NUTS decides
 ROWS, EPSILONS, COVARIATES, FAMILIES = (500, 5_000), (0.1, 1.0), (2, 5), ("logistic", "poisson")
 SIZE = {2: 0.12, 5: 0.1}  # mean_sd and scale of the grid's priors, by the number of covariates
 THETA_SD = {"logistic": 1.0, "poisson": 0.7}
@@ -143,6 +144,7 @@ def study(cell: Cell, trials: int, part: int = 0) -> tacit.Calibration:
         warmup=GRID_WARMUP,
         non_private=cell.table == "grid" and cell.method == "marginal" and cell.d == min(COVARIATES),
         disturb=None if cell.shape == "normal" else cell.shape,
+        leaps=LEAPS if cell.d == max(COVARIATES) else None,
     )
 
 

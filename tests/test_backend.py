@@ -25,3 +25,17 @@ def test_xla_gets_one_thread_unless_the_user_says_otherwise(said, threads):
     own = {name: value for name, value in os.environ.items() if name != "NPROC"} | ({"NPROC": said} if said else {})
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=own, capture_output=True, text=True, check=True)
     assert done.stdout.split() == threads.split()
+
+
+def test_linear_algebra_has_one_thread_while_a_program_runs_and_what_was_set_before_afterwards():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    from tacit.samplers.backend import float64
+
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        with float64():
+            assert threads() == {1}
+        assert threads() == {2}

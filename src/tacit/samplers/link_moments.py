@@ -54,7 +54,8 @@ from tacit.errors import expected
 _SWITCH = 0.1  # the s from which on f stands in for its derivatives
 _ORDERS = 7  # F_0 .. F_4, and two more for gradients
 _EXPONENT_LIMIT = 150.0  # of a log-link mean: past e^150 it is held, so that its square and sums stay finite
-_HORNER_LIMIT = 400
+_HORNER_LIMIT = 400  # the largest count up to which Horner's scheme, ten times faster, stands in for gammaincc
+_UNROLLED = 32
 _PREDICTOR_LIMIT = 50.0  # of u in a clamped count of log link: e^50 is beyond every clamp
 
 Kind = Literal["logistic", "softplus", "log"]
@@ -222,13 +223,35 @@ def _rate_derivatives(link: Link, u: Any) -> Any:
 def _clamped_means(top: int, rate: Any) -> Any:
     """E[min(Y, top)] and E[min(Y, top)^2] for Y ~ Poisson(rate): shape (2, ...).
 
-    From E[Y; Y < K] = rate P(Y < K - 1) and E[Y (Y - 1); Y < K] = rate^2 P(Y < K - 2), K = top.
+    For few counts K = top they are K^r - e^-rate sum_(k < K) (K^r - k^r) rate^k / k!, a sum of positive terms by
+    Horner's scheme. For many they are made from E[Y; Y < K] = rate P(Y < K - 1) and
+    E[Y (Y - 1); Y < K] = rate^2 P(Y < K - 2).
     """
+    if top <= _HORNER_LIMIT:
+        short = _series(np.stack([top - np.arange(top), top**2 - np.arange(top) ** 2]), rate)
+        return _both(top, rate) - jnp.exp(-rate) * short
     below = _below(top, rate)
     below_1 = below - _mass(top - 1, rate)
     below_2 = below_1 - _mass(top - 2, rate)
     first = rate * below_1
     return jnp.stack([first + top * (1 - below), rate**2 * below_2 + first + top**2 * (1 - below)])
+
+
+def _both(top: int, like: Any) -> Any:
+    return np.array([top, top**2], float).reshape(2, *(1,) * jnp.ndim(like))
+
+
+def _series(weights: Any, rate: Any) -> Any:
+    """sum_k weights[r, k] rate^k / k! for each row r: shape (rows, ...). `_rate` bounds the rate: nothing overflows."""
+    rows, count = weights.shape
+    weights = np.asarray(weights, float).reshape(rows, count, *(1,) * jnp.ndim(rate))
+    start = weights[:, -1] + jnp.zeros_like(rate)
+    if count <= _UNROLLED:  # one loop over the nodes instead of one for each count
+        for k in range(count - 2, -1, -1):
+            start = weights[:, k] + rate * start * (1 / (k + 1))
+        return start
+    given = jnp.asarray(weights)
+    return jax.lax.fori_loop(2, count + 1, lambda i, v: given[:, count - i] + rate * v / (count - i + 1), start)
 
 
 def _clamped_derivatives(top: int, rate: Any) -> Any:
@@ -239,8 +262,8 @@ def _clamped_derivatives(top: int, rate: Any) -> Any:
     orders are differences of Poisson probabilities.
     """
     below = _below(top, rate)
-    below_1 = below - _mass(top - 1, rate)
-    masses = [_mass(top - 1 - i, rate) for i in range(_ORDERS)]  # at K - 1, K - 2, ...
+    masses = _masses(top - 1, rate)
+    below_1 = below - masses[0]
     first = [below, -masses[0]]
     second = [2 * rate * below_1 + below, 2 * below_1 - (2 * top - 1) * masses[0]]
     # Below K - 1 the second difference of the square is a constant: as a function of y it steps by -(2K + 1) at K - 2
@@ -261,10 +284,7 @@ def _below(top: int, rate: Any) -> Any:
     """P(Y < top)."""
     if top > _HORNER_LIMIT:
         return gammaincc(float(top), rate)
-    # exp(-rate) (1 + rate/1 (1 + rate/2 (... (1 + rate/(K - 1))))): ten times faster, and the bound on the rate in
-    # `_rate` keeps it from overflowing.
-    series = jax.lax.fori_loop(1, top, lambda i, value: 1 + rate * value / (top - i), jnp.ones_like(rate))
-    return jnp.exp(-rate) * series
+    return jnp.exp(-rate) * _series(np.ones((1, top)), rate)[0]
 
 
 def _mass(count: int, rate: Any) -> Any:
@@ -272,6 +292,15 @@ def _mass(count: int, rate: Any) -> Any:
     if count < 0:
         return jnp.zeros_like(rate)
     return jnp.exp(count * jnp.log(jnp.maximum(rate, 1e-300)) - rate - gammaln(count + 1.0))
+
+
+def _masses(count: int, rate: Any) -> list[Any]:
+    """P(Y = count), P(Y = count - 1), ..., as many as there are orders: one from the next by its ratio."""
+    least = max(count - _ORDERS + 1, 0)
+    upward = [_mass(least, rate)]
+    for k in range(least + 1, count + 1):
+        upward.append(upward[-1] * rate * (1 / k))
+    return upward[::-1] + [jnp.zeros_like(rate)] * (_ORDERS - len(upward))
 
 
 def _polynomial(coefficients: tuple[float, ...], u: Any) -> Any:
