@@ -10,8 +10,9 @@ of Kulkarni et al. 2021 fail, and counts how often 95% intervals hold it, for ex
 theirs (``taylor``). The study of limits is the grid's with covariates that are not normal within a cell. Every cell
 writes one line of JSON, as in calibration_linear.py.
 
-Covariates lie in the ball of radius 1. The priors send fewer than one row in 1,000 outside, and the covariates of the
-second study about one in 450; every cell measures its share and writes it down.
+Covariates lie in the ball of radius 1, and in the box where there are levels. The priors send fewer than one row in
+1,000 outside, and the covariates of the second study about one in 450; every cell measures its share and writes it
+down.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ TRIALS, REPLICATES, DRAWS, WARMUP, SEED, DELTA = 500, 200, 99, 500, 2105, 1e-5
 GRID_WARMUP = 250  # the chain starts at the peak with its curvature as metric
 LEAPS = 16  # of every trajectory where there are many covariates; elsewhere NUTS decides
 ROWS, EPSILONS, COVARIATES, FAMILIES = (500, 5_000), (0.1, 1.0), (2, 5), ("logistic", "poisson")
-SIZE = {2: 0.12, 5: 0.1}  # mean_sd and scale of the grid's priors, by the number of covariates
+SIZE = {1: 0.12, 2: 0.12, 5: 0.1}  # mean_sd and scale of the grid's priors, by the number of covariates
 THETA_SD = {"logistic": 1.0, "poisson": 0.7}
 MOST = 8  # the largest count that is told apart
 LARGE = {"d": 3, "n": 20_000, "epsilon": 1.0}
@@ -81,7 +82,7 @@ class Cell:
             columns["g"] = [f"level {i + 1}" for i in range(self.levels)]
         schema = tacit.Schema(**columns)
         family = tacit.LogisticRegression if logistic else tacit.PoissonRegression
-        model = family(f"y ~ {' + '.join(names)}", radius=1.0)
+        model = family(f"y ~ {' + '.join(names)}", radius=None if self.levels else 1.0)
         plan = tacit.Plan(model, schema, tacit.ApproxDP(self.epsilon, DELTA))
         if self.norm:
             return plan, {"theta_sd": 5.0}

@@ -18,8 +18,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose name holds this")
     parser.add_argument("--seconds", type=float, help="stop before the first row that starts later than this")
     parser.add_argument("--processes", type=int, default=1, help="rows at a time")
+    parser.add_argument("--parts", type=int, default=1, help="processes that share the trials of a row")
     options = parser.parse_args()
     settings = SHORT if options.short else FULL
+    settings = replace(settings, parts=options.parts)
     if options.trials is not None:
         settings = replace(settings, trials=options.trials)
     make(options.out, settings, only=options.only, seconds=options.seconds, processes=options.processes)

@@ -1,7 +1,7 @@
 """Make the certificates: run what is missing, one row at a time, and write the table anew after every row.
 
     python -m tacit.certificates [--out docs/certificates] [--trials 500] [--only linear] [--seconds 3600] [--short]
-                                 [--processes 2]
+                                 [--processes 2] [--parts 2]
 
 A row that is there already, made by this version with these settings, is not made again: an interrupted run goes on
 where it stopped. Every row runs in a process of its own, so that one that fails or takes too long costs no other.
@@ -10,10 +10,13 @@ where it stopped. Every row runs in a process of its own, so that one that fails
 from __future__ import annotations
 
 import json
+import os
 import platform
+import signal
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -39,6 +42,8 @@ class Settings:
     rows: int
     seconds: float
     """The most that one row may take."""
+    parts: int = 1
+    """Processes that share the trials of a row; every part has seeds of its own."""
 
 
 FULL = Settings(runs=4000, trials=500, rows=ROWS, seconds=1800)
@@ -78,6 +83,7 @@ def calibration_row(case: Case, settings: Settings) -> dict[str, Any]:
         seed=SEED,
         method=case.method,
         prior=case.example.prior,
+        processes=settings.parts,
     )
     rows = found.rows(found.found)
     worst = min(rows, key=lambda row: row["p"])
@@ -97,6 +103,7 @@ def calibration_row(case: Case, settings: Settings) -> dict[str, Any]:
         "trials": settings.trials,
         "failed": int(found.found.failed.sum()),
         "seed": SEED,
+        "parts": settings.parts,
         "seconds": round(time.perf_counter() - started, 1),
     }
 
@@ -209,7 +216,7 @@ def _apart(kind: str, case: Case, settings: Settings) -> dict[str, Any]:
     """One row in a process of its own, ended when its time is over."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(kind, case, settings, sender), daemon=True)
+    process = context.Process(target=_child, args=(kind, case, settings, sender))
     process.start()
     sender.close()
     figures: dict[str, Any] = {"error": f"not done within {settings.seconds:g} seconds", "seconds": settings.seconds}
@@ -218,12 +225,16 @@ def _apart(kind: str, case: Case, settings: Settings) -> dict[str, Any]:
             figures = receiver.recv()
         except EOFError:
             figures = {"error": "the process ended without a word", "seconds": 0}
+    assert process.pid is not None
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)  # with the processes that share its trials
     process.terminate()
     process.join()
     return figures
 
 
 def _child(kind: str, case: Case, settings: Settings, sender: Any) -> None:
+    os.setsid()
     sender.send(_made(kind, case, settings))
 
 

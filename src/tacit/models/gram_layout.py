@@ -9,7 +9,7 @@ from tacit.models.cells import Cells
 from tacit.models.model import Problem, Site
 from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
-from tacit.samplers.chain import Chain
+from tacit.samplers.chain import Chain, Either
 from tacit.statistics.design import Product
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
@@ -34,6 +34,7 @@ def site_noises(site: Site, unit: int, entries: int) -> Noises:
         scales=np.array([noise.scales[:entries] for noise in site.noises], np.float64) / unit,
         spreads=np.array([noise.sd[:entries] for noise in site.noises], np.float64) / unit,
         log_densities=tuple(log_density(noise) for noise in site.noises),
+        laplace=tuple(noise.limit == "laplace" for noise in site.noises),
     )
 
 
@@ -67,7 +68,13 @@ def from_gram_part(chain: Chain, problem: Problem) -> Chain:
         return chain
     releases = sum(len(site.noises) for site in problem.sites)
     keep = np.concatenate([all_entries * i + np.arange(used) for i in range(releases)])
-    return lambda key, released: chain(key, released[keep])
+
+    def part(whole: Chain) -> Chain:
+        return lambda key, released: whole(key, released[keep])
+
+    if isinstance(chain, Either):
+        return Either(lambda released: chain.suits(released[:, keep]), part(chain.quick), part(chain.sure))
+    return part(chain)
 
 
 def fourth_moments(statistic: GramMoments) -> Any:

@@ -175,13 +175,16 @@ class LinearRegression(Regression, LocalModel):
 
 
 def _collapsed(problem: Problem, settings: Settings) -> Chain:
-    """The latent Gram matrix by NUTS, every parameter integrated out; then the parameters exactly."""
-    from tacit.samplers.latent_gram import collapsed_chain
+    """The latent Gram matrix, every parameter integrated out; then the parameters exactly.
+
+    By NUTS, or, where the noise is small beside the sums, by fresh noise.
+    """
+    from tacit.samplers.fresh_gram import gram_chain
 
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
     _check_rows(problem, len(design.columns) + 2, "collapsed")
-    return from_gram_part(collapsed_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
+    return from_gram_part(gram_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
 
 
 def _inputs(problem: Problem, settings: Settings) -> Chain:

@@ -6,12 +6,16 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from threadpoolctl import ThreadpoolController
+
+from tacit.samplers.chain import Either
 
 
 @contextmanager
@@ -31,8 +35,7 @@ def _blas() -> ThreadpoolController:
     another program holds a core, every call then waits for the scheduler: a triangular solve of size 41 was measured
     at 8 ms instead of 0.02 ms.
     """
-    import scipy.linalg  # noqa: F401 - a library is held only if it is loaded
-
+    import_module("scipy.linalg")  # a library is held only if it is loaded
     return ThreadpoolController()
 
 
@@ -78,6 +81,8 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
     ``released`` has shape (datasets, entries). Each array that ``chain`` returns gains the leading axes (datasets,
     chains). Compiled code is kept for as long as ``chain`` is the same object.
     """
+    if isinstance(chain, Either):
+        chain = chain.chosen(np.asarray(released, np.float64))
     with float64():
         data = jnp.asarray(released, jnp.float64)
         keys = jax.random.split(jax.random.key(seed), data.shape[0] * chains)

@@ -20,3 +20,25 @@ Arrays = dict[str, Any]
 # (key, released) -> (draws by name, diagnostics by name), each array with a leading axis over draws. Pure JAX: the
 # runner adds chains and datasets by vmap. ``released`` holds the release's integers divided by the statistic's unit.
 Chain = Callable[[Any, Any], tuple[Arrays, Arrays]]
+
+
+@dataclass(frozen=True, eq=False)
+class Either:
+    """Two chains for one posterior, of which only the one that is run is compiled.
+
+    ``suits`` looks at what was released, an array (datasets, entries), and says whether ``quick`` will do for all of
+    it; else ``sure`` is run. It sees no draw, so either way the draws have the same law. Called as a chain, without
+    having been asked, it is ``sure``.
+    """
+
+    suits: Callable[[Any], bool]
+    quick: Chain
+    sure: Chain
+
+    def __call__(self, key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        """One chain for one dataset."""
+        return self.sure(key, released)
+
+    def chosen(self, released: Any) -> Chain:
+        """The chain to run."""
+        return self.quick if self.suits(released) else self.sure

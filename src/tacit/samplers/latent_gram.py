@@ -138,7 +138,7 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
         dense = 5 * origin.size <= settings.warmup
         positions, info = explore(for_chain, target, first, settings, dense=dense)
         keys = jax.random.split(for_parameters, settings.draws)
-        finish = jax.vmap(lambda k, t: _draw_all(k, jax.vmap(unpack)(place(t)), n, prior))
+        finish = jax.vmap(lambda k, t: draw_all(k, jax.vmap(unpack)(place(t)), n, prior))
         return finish(keys, positions), info
 
     return chain
@@ -167,12 +167,12 @@ def naive_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) 
             for site, part in zip(sites, parts, strict=True)
         ]
         stacked = Centred(*(jnp.stack(part) for part in zip(*centred, strict=True)))
-        return jax.vmap(lambda k: _draw_all(k, stacked, n, prior))(jax.random.split(key, settings.draws)), {}
+        return jax.vmap(lambda k: draw_all(k, stacked, n, prior))(jax.random.split(key, settings.draws)), {}
 
     return chain
 
 
-def _draw_all(key: Any, centred: Centred, n: Any, prior: Numbers) -> Arrays:
+def draw_all(key: Any, centred: Centred, n: Any, prior: Numbers) -> Arrays:
     """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own.
 
     All gamma numbers come from one call and all normal ones from another, as every call takes a second to compile.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,12 +16,13 @@ class Noises:
     """Releases z_1..z_J of the same exact entries, each with noise of its own.
 
     ``scales`` and ``spreads`` (J, entries) are the scale and the standard deviation of each; ``log_densities`` has for
-    each release the log density of its noise at scale 1.
+    each release the log density of its noise at scale 1, and ``laplace`` whether it is Laplace's; else it is normal.
     """
 
     scales: Any
     spreads: Any
     log_densities: tuple[Callable[[Any], Any], ...]
+    laplace: tuple[bool, ...]
 
     @property
     def releases(self) -> int:
@@ -35,6 +37,11 @@ class Noises:
     def best(self, released: Any) -> Any:
         """The mean of the releases (J, entries), weighted by their precision."""
         return jnp.sum(released / self.spreads**2, axis=0) * self.sds**2
+
+    def fresh(self, key: Any) -> Any:
+        """Noise such as the first release has, drawn anew: (entries,)."""
+        draw = jax.random.laplace if self.laplace[0] else jax.random.normal
+        return self.scales[0] * draw(key, self.scales[0].shape)
 
     def log_density(self, released: Any, entries: Any) -> Any:
         """The log density of all releases (J, entries) given the exact entries, up to a constant."""
