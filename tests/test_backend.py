@@ -39,3 +39,24 @@ def test_linear_algebra_has_one_thread_while_a_program_runs_and_what_was_set_bef
         with float64():
             assert threads() == {1}
         assert threads() == {2}
+
+
+@pytest.mark.parametrize("count", [33, 64, 70])
+def test_many_datasets_in_blocks_get_the_draws_that_each_would_get_alone(count, monkeypatch):
+    import jax
+    import numpy as np
+
+    from tacit.samplers import backend
+
+    def chain(key, released):
+        return {"x": released[0] + jax.random.normal(key, (3,))}
+
+    released = np.arange(float(count))[:, None]
+    blocks = backend._blocks(count)
+    assert len({len(rows) for rows in blocks}) == 1
+    assert len(blocks[0]) <= backend._DATASETS
+    assert sorted(set(np.concatenate(blocks))) == list(range(count))
+    found = backend.run(chain, released, chains=2, seed=4)["x"]
+    monkeypatch.setattr(backend, "_DATASETS", 1000)
+    np.testing.assert_array_equal(found, backend.run(chain, released, chains=2, seed=4)["x"])
+    assert found.shape == (count, 2, 3)

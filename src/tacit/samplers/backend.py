@@ -17,6 +17,8 @@ from threadpoolctl import ThreadpoolController
 
 from tacit.samplers.chain import Either
 
+_DATASETS = 32  # of a block on a processor
+
 
 @contextmanager
 def float64() -> Generator[None]:
@@ -76,18 +78,31 @@ def _use_cache() -> None:
 
 
 def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: int) -> Any:
-    """Run ``chain`` for every dataset and chain in one compiled call.
+    """Run ``chain`` for every dataset and chain with one compiled program.
 
     ``released`` has shape (datasets, entries). Each array that ``chain`` returns gains the leading axes (datasets,
     chains). Compiled code is kept for as long as ``chain`` is the same object.
+
+    An accelerator takes all datasets at once. A processor gets them in blocks, with the same result: within a call
+    every trajectory waits for the longest, and what it works on should fit its caches.
     """
     if isinstance(chain, Either):
         chain = chain.chosen(np.asarray(released, np.float64))
     with float64():
         data = jnp.asarray(released, jnp.float64)
-        keys = jax.random.split(jax.random.key(seed), data.shape[0] * chains)
+        keys = jax.random.split(jax.random.key(seed), data.shape[0] * chains).reshape(data.shape[0], chains)
         # Wait here: what float64() sets must last for as long as the program runs.
-        return jax.block_until_ready(_batched(chain)(keys.reshape(data.shape[0], chains), data))
+        if data.shape[0] <= _DATASETS or jax.default_backend() != "cpu":
+            return jax.block_until_ready(_batched(chain)(keys, data))
+        blocks = _blocks(data.shape[0])
+        found = [jax.block_until_ready(_batched(chain)(keys[rows], data[rows])) for rows in blocks]
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[: data.shape[0]], *found)
+
+
+def _blocks(count: int) -> list[Any]:
+    """The places of ``count`` datasets in blocks of one size; the last is filled up with the last dataset."""
+    size = -(-count // -(-count // _DATASETS))
+    return [np.minimum(np.arange(first, first + size), count - 1) for first in range(0, count, size)]
 
 
 @lru_cache(maxsize=64)
