@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -34,6 +34,7 @@ os.environ.setdefault("NPROC", "1")
 import numpy as np
 
 import tacit
+from tacit.calibration.parts import joined
 from tacit.disturb import DISTURBANCES, as_disturbance
 from tacit.infer import prior_for
 from tacit.models.adassp import adassp
@@ -111,27 +112,9 @@ def study(cell: Cell, trials: int, part: int = 0) -> tuple[tacit.Calibration, fl
     return found, simulated[-1] - started
 
 
-def merged(studies: list[tacit.Calibration]) -> tacit.Calibration:
-    """The studies of several parts as one."""
-
-    def joined(values: list[Any]) -> Any:
-        if isinstance(values[0], dict):
-            return {name: joined([value[name] for value in values]) for name in values[0]}
-        if isinstance(values[0], tuple):
-            return tuple(joined(list(ends)) for ends in zip(*values, strict=True))
-        return np.concatenate(values)
-
-    whole = {
-        name: joined([getattr(one, name) for one in studies])
-        for name in ("ranks", "truths", "means", "sds", "intervals", "diagnostics", "released", "failed")
-    }
-    exact = [one.non_private for one in studies if one.non_private is not None]
-    return replace(studies[0], **whole, non_private=merged(exact) if exact else None)
-
-
 def measure(cell: Cell, trials: int, done: list[tuple[tacit.Calibration, float]]) -> dict[str, Any]:
     """Everything that is written down about a cell, as plain numbers."""
-    return {**summary(cell, merged([one for one, _ in done]), trials), "simulation_seconds": sum(s for _, s in done)}
+    return {**summary(cell, joined([one for one, _ in done]), trials), "simulation_seconds": sum(s for _, s in done)}
 
 
 def run_cells(

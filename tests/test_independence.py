@@ -41,8 +41,8 @@ def test_the_draws_have_the_tilted_law_and_not_that_of_the_proposals():
     draws, _ = tilted(1.0)
     assert p_value(draws, stats.norm(1.0)) > LEVEL
     assert p_value(draws, stats.norm()) < LEVEL
-    fault = np.random.default_rng(1).normal(size=draws.size)
-    assert p_value(fault, stats.norm(1.0)) < LEVEL
+    untilted, _ = tilted(0.0)
+    assert p_value(untilted, stats.norm(1.0)) < LEVEL
 
 
 def test_a_proposal_without_a_weight_is_never_taken():
@@ -57,3 +57,8 @@ def test_equal_weights_take_every_proposal_and_a_tilt_of_one_standard_deviation_
     assert abs(rate.mean() - 2 * stats.norm.cdf(-1 / np.sqrt(2))) < 0.02
     neighbours = np.corrcoef(draws[:-1], draws[1:])[0, 1]
     assert abs(neighbours) < 0.25, f"{TRIES} proposals between draws should leave little"
+
+
+def test_where_nothing_has_a_weight_nothing_counts_as_taken():
+    _, rate = tilted(1.0, floor=50.0)
+    assert rate.max() == 0.0

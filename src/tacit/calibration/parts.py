@@ -56,8 +56,9 @@ def _joined(values: Sequence[Any]) -> Any:
     import numpy as np
 
     first = values[0]
-    if isinstance(first, Mapping):
-        return {name: _joined([value[name] for value in values]) for name in first}
+    if isinstance(first, Mapping):  # the diagnostics of two samplers have not all names in common
+        names = [name for name in first if all(name in value for value in values)]
+        return {name: _joined([value[name] for value in values]) for name in names}
     if isinstance(first, tuple):
         return tuple(_joined(list(ends)) for ends in zip(*values, strict=True))
     return np.concatenate(values)

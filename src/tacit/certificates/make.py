@@ -16,16 +16,15 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from tacit.certificates.cases import ROWS, Case, audited, calibrated
-from tacit.errors import InputError
+from tacit.errors import InputError, expected
 from tacit.files import write_atomically
 from tacit.version import __version__
 
@@ -44,6 +43,10 @@ class Settings:
     """The most that one row may take."""
     parts: int = 1
     """Processes that share the trials of a row; every part has seeds of its own."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.parts <= self.trials // 2:
+            raise expected("parts", self.parts, f"to be a whole number from 1 to {self.trials // 2}")
 
 
 FULL = Settings(runs=4000, trials=500, rows=ROWS, seconds=1800)
@@ -143,8 +146,13 @@ def make(
 
     with ThreadPoolExecutor(processes) as threads:  # each waits for a process
         waiting = [threads.submit(run, *row) for row in missing]
-        if not all(one.result() for one in waiting):
-            say("Out of time: the rest is left to the next run.")
+        try:
+            finished = [one.result() for one in waiting]
+            if not all(finished):
+                say("Out of time: the rest is left to the next run.")
+        except BaseException:
+            threads.shutdown(cancel_futures=True)  # Ctrl-C reaches the processes, too
+            raise
     _write(folder, state, everything)
     return state
 
@@ -198,7 +206,7 @@ def versions() -> dict[str, str]:
 def _smaller(known: dict[str, Any], settings: Settings) -> bool:
     """Whether a row was made with less than what is asked for, or failed in less time."""
     if "error" in known:
-        return known.get("seconds", 0) < settings.seconds
+        return known.get("seconds", 0) * known.get("parts", 1) < settings.seconds * settings.parts
     return known.get("runs", settings.runs) < settings.runs or known.get("trials", settings.trials) < settings.trials
 
 
@@ -220,22 +228,27 @@ def _apart(kind: str, case: Case, settings: Settings) -> dict[str, Any]:
     process.start()
     sender.close()
     figures: dict[str, Any] = {"error": f"not done within {settings.seconds:g} seconds", "seconds": settings.seconds}
+    figures["parts"] = settings.parts
     if receiver.poll(settings.seconds):
         try:
             figures = receiver.recv()
         except EOFError:
             figures = {"error": "the process ended without a word", "seconds": 0}
-    assert process.pid is not None
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)  # with the processes that share its trials
     process.terminate()
     process.join()
     return figures
 
 
 def _child(kind: str, case: Case, settings: Settings, sender: Any) -> None:
-    os.setsid()
+    signal.signal(signal.SIGTERM, _end_with_parts)
     sender.send(_made(kind, case, settings))
+
+
+def _end_with_parts(_signal: int, _frame: object) -> None:
+    """End this process together with those that share its trials."""
+    for part in active_children():
+        part.terminate()
+    os._exit(1)
 
 
 def _text(state: dict[str, Any]) -> bytes:

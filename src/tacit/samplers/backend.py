@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
 
 import jax
@@ -22,23 +23,60 @@ _DATASETS = 32  # of a block on a processor
 
 @contextmanager
 def float64() -> Generator[None]:
-    """Compute in float64 here, without changing what JAX does elsewhere in the process."""
+    """Compute in float64 here, without changing what JAX does elsewhere in the process.
+
+    Linear algebra of the whole process has one thread meanwhile, and then what it had before.
+    """
     _use_one_thread()
     _use_cache()
-    with jax.enable_x64(True), _blas().limit(limits=1, user_api="blas"):
+    with jax.enable_x64(True), _BLAS:
         yield
 
 
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    """The BLAS that XLA borrows from scipy for factors and triangular solves, to be held to one thread.
+class _OneThreadOfBlas:
+    """The BLAS that XLA borrows from scipy for factors and triangular solves, held to one thread while anybody asks.
 
     It shares matrices of more than about 32 rows out over its threads, which wait for each other by spinning. Where
     another program holds a core, every call then waits for the scheduler: a triangular solve of size 41 was measured
-    at 8 ms instead of 0.02 ms.
+    at 8 ms instead of 0.02 ms. Several of our threads may ask at once: the first sets it, and the last sets it back.
     """
+
+    def __init__(self) -> None:
+        self._lock, self._asking, self._before = Lock(), 0, [0]
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._asking += 1
+            if self._asking == 1:
+                self._before = [library.get_num_threads() for library in _libraries()]
+                _set_threads([1] * len(self._before))
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._asking -= 1
+            if self._asking == 0:
+                _set_threads(self._before)
+
+
+def _set_threads(counts: list[int]) -> None:
+    """In a thread of its own: threadpoolctl hears only the thread that spoke last, for as long as that one lives."""
+
+    def work() -> None:
+        for library, count in zip(_libraries(), counts, strict=True):
+            library.set_num_threads(count)
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+_BLAS = _OneThreadOfBlas()
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> list[Any]:
     import_module("scipy.linalg")  # a library is held only if it is loaded
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 @lru_cache(maxsize=1)
@@ -83,20 +121,33 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
     ``released`` has shape (datasets, entries). Each array that ``chain`` returns gains the leading axes (datasets,
     chains). Compiled code is kept for as long as ``chain`` is the same object.
 
-    An accelerator takes all datasets at once. A processor gets them in blocks, with the same result: within a call
-    every trajectory waits for the longest, and what it works on should fit its caches.
+    An accelerator takes all datasets at once. A processor gets them in blocks, with the same random numbers: within a
+    call every trajectory waits for the longest, and what it works on should fit its caches. Of a chain that is `Either`
+    every dataset gets the one that suits it; diagnostics are then those that both have.
     """
-    if isinstance(chain, Either):
-        chain = chain.chosen(np.asarray(released, np.float64))
+    data = np.asarray(released, np.float64)
     with float64():
-        data = jnp.asarray(released, jnp.float64)
-        keys = jax.random.split(jax.random.key(seed), data.shape[0] * chains).reshape(data.shape[0], chains)
+        keys = jax.random.split(jax.random.key(seed), len(data) * chains).reshape(len(data), chains)
+        if not isinstance(chain, Either):
+            return _run(chain, keys, data)
+        quick = np.asarray(chain.suits(data), bool)
+        if quick.all() or not quick.any():
+            return _run(chain.quick if quick.all() else chain.sure, keys, data)
+        parts = [_run(one, keys[rows], data[rows]) for one, rows in ((chain.quick, quick), (chain.sure, ~quick))]
+    places = np.argsort(np.concatenate([np.flatnonzero(quick), np.flatnonzero(~quick)]))
+    return tuple(
+        {name: np.concatenate([one[name], other[name]])[places] for name in one if name in other}
+        for one, other in zip(*parts, strict=True)
+    )
+
+
+def _run(chain: Callable[[Any, Any], Any], keys: Any, data: Any) -> Any:
+    if len(data) <= _DATASETS or jax.default_backend() != "cpu":
         # Wait here: what float64() sets must last for as long as the program runs.
-        if data.shape[0] <= _DATASETS or jax.default_backend() != "cpu":
-            return jax.block_until_ready(_batched(chain)(keys, data))
-        blocks = _blocks(data.shape[0])
-        found = [jax.block_until_ready(_batched(chain)(keys[rows], data[rows])) for rows in blocks]
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[: data.shape[0]], *found)
+        return jax.block_until_ready(_batched(chain)(keys, jnp.asarray(data)))
+    blocks = _blocks(len(data))
+    found = [jax.block_until_ready(_batched(chain)(keys[rows], jnp.asarray(data[rows]))) for rows in blocks]
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(data)], *found)
 
 
 def _blocks(count: int) -> list[Any]:

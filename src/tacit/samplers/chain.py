@@ -26,19 +26,15 @@ Chain = Callable[[Any, Any], tuple[Arrays, Arrays]]
 class Either:
     """Two chains for one posterior, of which only the one that is run is compiled.
 
-    ``suits`` looks at what was released, an array (datasets, entries), and says whether ``quick`` will do for all of
-    it; else ``sure`` is run. It sees no draw, so either way the draws have the same law. Called as a chain, without
-    having been asked, it is ``sure``.
+    ``suits`` looks at what was released, a numpy array (datasets, entries), and says for which datasets ``quick`` will
+    do; the others go to ``sure``. It sees no draw, and a dataset alone decides about itself, so either way the draws
+    have the same law, and a study of many datasets tries what each alone would get. Called as a chain, it is ``sure``.
     """
 
-    suits: Callable[[Any], bool]
+    suits: Callable[[Any], Any]
     quick: Chain
     sure: Chain
 
     def __call__(self, key: Any, released: Any) -> tuple[Arrays, Arrays]:
         """One chain for one dataset."""
         return self.sure(key, released)
-
-    def chosen(self, released: Any) -> Chain:
-        """The chain to run."""
-        return self.quick if self.suits(released) else self.sure

@@ -7,8 +7,8 @@ p is exact (`independence`). A draw costs eight evaluations of p, all of them at
 gradients one after another: with five covariates, 100,000 rows and epsilon = 1 it is some hundred times faster, and
 compiles in a quarter of the time.
 
-Whether it will do is said by the release alone: the variance of log p under the noise, to first order. Where that is
-above `_MOST`, and for several sites or releases, whose entries have to agree, NUTS is run.
+Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
+`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, and for several releases.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from tacit.samplers.independence import independence
 from tacit.samplers.latent_gram import NoisyGram, collapsed_chain, draw_all
 
 _MOST = 1.0
+_LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
 
 
 def gram_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -> Chain:
     """The posterior given noisy Gram matrices, by the quicker way that suits."""
     sure = collapsed_chain(sites, prior, settings)
-    if len(sites) > 1 or sites[0].noises.releases > 1:
-        return sure
     layout = sites[0]
+    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST:
+        return sure
     return Either(lambda released: suits(layout, prior, released), fresh_chain(layout, prior, settings), sure)
 
 
@@ -55,21 +56,26 @@ def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
     return chain
 
 
-def suits(layout: NoisyGram, prior: Numbers, released: Any) -> bool:
-    """Whether log p varies little under the noise, for every one of the datasets (datasets, entries)."""
+def suits(layout: NoisyGram, prior: Numbers, released: Any) -> Any:
+    """For each of the datasets (datasets, entries) whether log p varies little under the noise."""
+    return np.array([_variance(layout, prior, entries) <= _MOST for entries in released])
+
+
+def _variance(layout: NoisyGram, prior: Numbers, entries: Any) -> float:
+    """Roughly that of log p under the noise: the squares of its largest change over one sd of each entry, summed."""
     steps = np.diag(layout.sds)
-    return all(_variance(layout, prior, entries, steps) <= _MOST for entries in released)
-
-
-def _variance(layout: NoisyGram, prior: Numbers, entries: Any, steps: Any) -> float:
-    """Of log p under the noise, to first order: from its change over one standard deviation of each entry."""
-    up, down = (log_prior(layout, prior, entries + signed) for signed in (steps, -steps))
-    found = np.sum((up - down) ** 2) / 4
-    return float(found) if np.isfinite(found) else np.inf
+    with np.errstate(all="ignore"):
+        try:
+            found = log_prior(layout, prior, np.concatenate([entries[None], entries + steps, entries - steps]))
+        except np.linalg.LinAlgError:
+            return np.inf
+        up, down = np.abs(found[1:] - found[0]).reshape(2, -1)
+        variance = float(np.sum(np.maximum(up, down) ** 2))
+    return variance if np.isfinite(variance) else np.inf
 
 
 def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
-    """`conjugate_gram.log_density` of many Gram matrices (many, entries), in numpy; NaN for what is none."""
+    """`conjugate_gram.log_density` of many Gram matrices (many, entries), in numpy; NaN if one is none."""
     n, d = layout.n, layout.size - 1
     flat = np.zeros((len(entries), layout.size + layout.size * (layout.size + 1) // 2))
     flat[:, layout.order] = entries
