@@ -59,7 +59,7 @@ bench: $(BENCH)/.peers
 # Debian packages for the tests of the survey page and its client and for those of Spark, which are skipped without.
 system-deps:
 	apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver nodejs \
-	  openjdk-17-jre-headless
+	  openjdk-17-jre-headless r-base-core r-cran-jsonlite r-cran-ncdf4
 
 # Needs uv: resolves every extra for Python 3.11 to 3.13 at once.
 lock:

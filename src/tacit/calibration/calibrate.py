@@ -194,7 +194,7 @@ def calibrate(
     leaps: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Calibration:
-    """Simulate ``trials`` releases, infer all of them in one batched call, and rank each true parameter.
+    """Simulate ``trials`` releases, infer all of them with one compiled program, and rank each true parameter.
 
     Of every ``thin`` draws one is ranked, ``draws`` in all; left out, the method says how many make draws independent.
     Means, standard deviations and intervals are those of all draws. ``non_private`` also draws the posterior from the
@@ -202,9 +202,9 @@ def calibrate(
     the rows depart from the model, see `Disturbance`. The same seed gives the same rows and noise to every method.
 
     Where a method follows Hamiltonian trajectories, ``leaps`` gives all of them that many leaps. Left out, each goes on
-    until it turns back, as in `tacit.infer`, and the whole batch waits for the longest: 16 leaps can be ten times
-    faster, and are made for a GPU. Where they are too few, as for linear regression from 100,000 rows, draws are not
-    independent, and a right posterior is called uncalibrated.
+    until it turns back, as in `tacit.infer`, and a whole batch waits for the longest: 16 leaps can be several times
+    faster, and are made for a GPU. Where they are too few draws are not independent, and a right posterior is called
+    uncalibrated.
     """
     plan = as_plan(plan)
     local = isinstance(plan.mechanism, Local)
