@@ -259,7 +259,8 @@ def test_rows_go_in_and_predictions_come_out(tmp_path, capsys):
     assert (low <= high).all()
     named = found.coefficients()
     assert list(named) == list(release.plan.crossing().loss.parameters)
-    assert (named["sigma"] >= 0.2).all()  # 0.4 of the response is 0.2 in mapped units
+    # 0.4 of the response is 0.2 in mapped units; released numbers are rounded after the draw.
+    assert (named["sigma"] >= 0.2 - 1e-5).all()
 
     from typer.testing import CliRunner
 
