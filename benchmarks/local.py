@@ -8,6 +8,7 @@ or binning the reports, compiling, and sampling:
 
     normal, exponential, poisson, geometric    Laplace noise on one number, or Gaussian noise where the case says so
     response 16, unary 16, unary 50            randomized response and unary encoding with so many levels
+    logistic inputs                            two covariates with Gaussian noise, the label by randomized response
 
 A run has a fixed length, which need not give 1,000 effective draws. The time is then scaled: what comes before the
 first kept draw counts once, the rest in proportion.
@@ -41,6 +42,7 @@ CASES = (
     "response 16",
     "unary 16",
     "unary 50",
+    "logistic inputs",
 )
 
 
@@ -73,6 +75,12 @@ def _plan(case: str, epsilon: float) -> tuple[Any, dict[str, Any]]:
         if detail == "gaussian":
             return tacit.Plan(model, schema, tacit.ZCDP(epsilon**2 / 2), tacit.Local("noisy-vector")), truth
         return tacit.Plan(model, schema, tacit.PureDP(epsilon), tacit.Local()), truth
+    if case == "logistic inputs":
+        inputs = tacit.Schema(y=["no", "yes"], a=(-1, 1), b=(-1, 1))
+        plan = tacit.Plan(
+            tacit.LogisticRegression("y ~ a + b"), inputs, tacit.ApproxDP(epsilon, 1e-6), tacit.Local("inputs")
+        )
+        return plan, {"theta": np.array([0.2, 1.0, -1.0]), "mu_x": np.zeros(2), "Sigma_x": 0.08 * np.eye(2)}
     kind, levels = case.split()
     names = [f"level {i}" for i in range(int(levels))]
     protocol = {"response": "randomized-response", "unary": "unary-encoding"}[kind]

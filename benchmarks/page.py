@@ -12,6 +12,7 @@ from typing import Any
 import kept
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+FASTER = Path(__file__).resolve().parent / "faster.md"  # written by hand: what is gone cannot be measured again
 INTRODUCTION = """# Benchmarks
 
 What tacit costs beside what one would use instead, on the same work, measured in one run on one machine. `make bench`
@@ -40,6 +41,7 @@ def write(titles: dict[str, str], *, quick: bool) -> Path:
     for name, title in titles.items():
         lines += [f"## {title}", "", *_section(found[name]), ""]
     lines += ["## On a GPU", "", *_gpu(kept.FOLDER / "gpu.json"), ""]
+    lines += ["## What made it faster", "", FASTER.read_text("utf-8")]
     path = Path(tempfile.gettempdir()) / "benchmarks-quick.md" if quick else DOCS
     path.write_text("\n".join(lines), "utf-8")
     return path

@@ -27,10 +27,12 @@ from side import sizes
 EPSILON, FULL = 1.0, 10_000
 WARMUP, DRAWS, CHAINS = 300, 500, 4
 # Reports of unary encoding on 50 items do not group: no target, and fewer of them, which fill the memory otherwise.
+# Those of a logistic regression's inputs are summed on a grid; they have no target either.
 CASES = {
     "normal": ((10_000, 100_000, 1_000_000), 50.0),
     "response 16": ((10_000, 100_000, 1_000_000), 50.0),
     "unary 50": ((10_000, 100_000), None),
+    "logistic inputs": ((10_000, 100_000, 1_000_000), None),
 }
 LIMIT = 300.0
 
@@ -116,6 +118,8 @@ def numpyro_model(reports: Any) -> Any:
             numpyro.factor("reports", jnp.sum(law.log_report(phi, z, scale)))
 
         return number
+    if plan.model.family == "logistic":
+        return _logistic_inputs(plan, group)
     levels = len(plan.schema.category(model.column).levels)
     grow = float(np.exp(EPSILON))
     response = values.shape[1] == 1
@@ -127,6 +131,33 @@ def numpyro_model(reports: Any) -> Any:
         numpyro.factor("reports", jnp.sum(jnp.log(chance)))
 
     return category
+
+
+def _logistic_inputs(plan: Any, group: Any) -> Any:
+    """Logistic regression from reports of x and y: each report by its own one-dimensional integral."""
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+
+    from tacit.models.input_reports import in_mapped_units, noise_variances
+    from tacit.samplers.report_densities import logistic_report
+
+    prior = plan.model.default_prior(plan.schema).numbers(plan.model.cells(plan.schema))
+    values = in_mapped_units(group.client, group.values)
+    label, x = jnp.asarray(values[:, 0]), jnp.asarray(values[:, 1:])
+    noise = jnp.diag(jnp.asarray(noise_variances(group.client)))
+    epsilon = float(group.client.protocol.epsilon_label)
+    d = x.shape[1]
+
+    def inputs() -> None:
+        theta = numpyro.sample("theta", dist.Normal(0, prior.theta_sd).to_event(1))
+        mean = numpyro.sample("mean", dist.Normal(prior.mean[0], prior.mean_sd[0]).to_event(1))
+        scale = numpyro.sample("scale", dist.HalfNormal(prior.scale).to_event(1))
+        root = scale[:, None] * numpyro.sample("root", dist.LKJCholesky(d, prior.shape))
+        terms = logistic_report(x, label, theta[1:], theta[0], mean, root @ root.T, noise, epsilon)
+        numpyro.factor("reports", jnp.sum(terms))
+
+    return inputs
 
 
 def _peer(full: bool, path: Path, started: float) -> dict[str, Any]:
