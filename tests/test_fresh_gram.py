@@ -58,8 +58,7 @@ def test_it_is_chosen_for_many_rows_and_not_for_few_and_by_every_dataset_alone()
         assert chain.suits(np.concatenate([released, 0 * released, released])).tolist() == [chosen, False, chosen]
 
 
-def test_a_prior_that_is_flat_at_the_release_and_steep_beside_it_does_not_suit():
-    """Of a first-order change alone nothing would be seen there."""
+def test_the_same_release_under_wider_noise_does_not_suit():
     _, layout, prior, released = setting(plan_of(), 50_000)
     assert fresh_gram._variance(layout, prior, released[0]) < 1
     wide = replace(layout, noises=replace(layout.noises, spreads=60 * layout.noises.spreads))

@@ -4,8 +4,7 @@ Given the release z, the exact entries s have the density p(s) f(z - s), with p 
 parameter integrated out (`conjugate_gram`), and f that of the noise. p varies over the prior's range, which grows with
 n; f does not. So for many rows z minus fresh noise is nearly a draw, and Metropolis with such proposals and the weights
 p is exact (`independence`). A draw costs eight evaluations of p, all of them at once, where NUTS takes tens of
-gradients one after another: with five covariates, 100,000 rows and epsilon = 1 it is some hundred times faster, and
-compiles in a quarter of the time.
+gradients one after another: docs/benchmarks.md has what that is worth.
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
 `_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, and for several releases.
