@@ -454,6 +454,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, help=f"{TRIALS} for the grid and {REPLICATES} for large effects")
     parser.add_argument("--parts", type=int, default=20, help="batches that the trials of a cell are run in")
     parser.add_argument("--processes", type=int, default=1, help="batches at a time")
+    parser.add_argument("--first", type=int, default=0, help="number of the first batch: others have other seeds")
     parser.add_argument("--table", type=Path, nargs="+", help="files of results to make tables of")
     parser.add_argument("--page", type=Path, help="Markdown page to put the tables into, between its marks")
     parser.add_argument("--figure", type=Path, help="file for the figure about large effects, from --table")
@@ -463,7 +464,7 @@ def main() -> None:
     if said.cells:
         trials = [said.trials or (REPLICATES if CELLS[i].table == "large" else TRIALS) for i in said.cells]
         work = [(i, CELLS[i], n) for i, n in zip(said.cells, trials, strict=True)]
-        run_cells(part_of, measure, work, said.parts, said.processes, said.out)
+        run_cells(part_of, measure, work, said.parts, said.processes, said.out, said.first)
     if said.table:
         lines = [json.loads(line) for path in said.table for line in path.read_text("utf-8").splitlines() if line]
         grid, large, limits = grid_tables(lines), large_table(lines), limits_table(lines)

@@ -124,19 +124,25 @@ def run_cells(
     parts: int,
     processes: int,
     out: Path,
+    first: int = 0,
 ) -> None:
     """Measure cells, each given as its number, itself and its trials, and add one line to ``out`` for each.
 
     The trials of a cell are run in batches of one size, which compile once a process. Small ones: all chains of a batch
-    wait for its longest trajectory.
+    wait for its longest trajectory. They are numbered from ``first``, and a batch's number decides its seed: another
+    ``first`` is another study.
     """
     if uneven := [trials for _, _, trials in work if trials % parts]:
         raise SystemExit(f"Expected --parts to divide {uneven[0]} trials.")
     with _pool(processes) as submit:
-        asked = [[submit(_timed, study, cell, trials // parts, i) for i in range(parts)] for _, cell, trials in work]
+        asked = [
+            [submit(_timed, study, cell, trials // parts, first + i) for i in range(parts)] for _, cell, trials in work
+        ]
         for (number, cell, trials), waiting in zip(work, asked, strict=True):
             found, seconds = zip(*(result() for result in waiting), strict=True)
-            line = json.dumps({"cell": number, **measure(cell, trials, list(found)), "seconds": sum(seconds)})
+            line = json.dumps(
+                {"cell": number, "first": first, **measure(cell, trials, list(found)), "seconds": sum(seconds)}
+            )
             print(line[:300], file=sys.stderr, flush=True)
             with out.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")

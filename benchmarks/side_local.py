@@ -3,10 +3,10 @@
     python benchmarks/side_local.py --time CASE FULL PATH START      (what `measure` runs, each in a fresh process)
 
 The NumPyro model has the same prior and the same density of one report, with the person's answer summed or integrated
-out in closed form, so it is the best that a model with one term a report can be. It runs in full at `FULL` reports. At
-more the time of a gradient is measured, and the rest follows: as many gradients for 1,000 effective draws as at `FULL`,
-because the kernel adapts to the width of the posterior. Its sampling alone counts gradients and nothing else, in its
-favour. tacit runs in full at every size; `local.py` runs it.
+out in closed form, so it is the best that a model with one term a report can be. It runs in full at `FULL` reports
+(`FULL_OF` and `LENGTH_OF` for a slow case). At more the time of a gradient is measured, and the rest follows: as many
+gradients for 1,000 effective draws as there, because the kernel adapts to the width of the posterior. Its sampling
+alone counts gradients and nothing else, in its favour. tacit runs in full at every size; `local.py` runs it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from fresh import TARGET, timed
 from side import sizes
 
 EPSILON, FULL = 1.0, 10_000
+FULL_OF = {"logistic inputs": 1_000}  # where a term for each report takes longer than the limit at ten times as many
 WARMUP, DRAWS, CHAINS = 300, 500, 4
+LENGTH_OF = {"logistic inputs": (100, 100, 1)}
 # Reports of unary encoding on 50 items do not group: no target, and fewer of them, which fill the memory otherwise.
 # Those of a logistic regression's inputs are summed on a grid; they have no target either.
 CASES = {
     "normal": ((10_000, 100_000, 1_000_000), 50.0),
     "response 16": ((10_000, 100_000, 1_000_000), 50.0),
     "unary 50": ((10_000, 100_000), None),
-    "logistic inputs": ((10_000, 100_000, 1_000_000), None),
+    "logistic inputs": ((1_000, 10_000, 100_000, 1_000_000), None),
 }
 LIMIT = 300.0
 
@@ -55,7 +57,7 @@ def _compare(
 ) -> list[dict[str, Any]]:
     repeats = 3 if n == 1_000_000 else 1
     ours = [timed(local.__file__, str(path), limit=LIMIT) for _ in range(repeats)]
-    full = n <= (1000 if quick else FULL)
+    full = n <= (1000 if quick else FULL_OF.get(case, FULL))
     peer = timed(__file__, case, str(full), str(path), limit=LIMIT)
     job = f"{case}, {n:,} reports"
     jobs = (f"{job}, from process start", f"{job}, sampling alone")
@@ -80,6 +82,8 @@ def _compare(
         start = whole["until"] - (whole["gradients"] + whole["adapting"]) * whole["gradient_seconds"]
         seconds = max(start, 0.0) + whole["adapting"] * peer["gradient_seconds"] + alone
         said = f"{1e3 * peer['gradient_seconds']:.2f} ms a gradient" + ("" if full else ", extrapolated from it")
+        if case in LENGTH_OF:
+            said += f"; rough, from a run with {whole['effective']:.0f} effective draws"
         row = {"job": name, "who": who, "seconds": [alone if state else seconds], "note": said}
         rows.append({**row, "effective": whole["effective"] if full else None})
     return rows
@@ -160,7 +164,7 @@ def _logistic_inputs(plan: Any, group: Any) -> Any:
     return inputs
 
 
-def _peer(full: bool, path: Path, started: float) -> dict[str, Any]:
+def _peer(case: str, full: bool, path: Path, started: float) -> dict[str, Any]:
     import jax
     import numpy as np
     from fresh import effective, memory
@@ -184,7 +188,8 @@ def _peer(full: bool, path: Path, started: float) -> dict[str, Any]:
     found: dict[str, Any] = {"gradient_seconds": sorted(times)[2], "until": until, "sampling": 0.0, "effective": 1.0}
     if not full:
         return found
-    warmup, draws, chains = (20, 20, 2) if "TACIT_BENCH_QUICK" in os.environ else (WARMUP, DRAWS, CHAINS)
+    quick = "TACIT_BENCH_QUICK" in os.environ
+    warmup, draws, chains = (20, 20, 2) if quick else LENGTH_OF.get(case, (WARMUP, DRAWS, CHAINS))
     mcmc = MCMC(NUTS(model), num_warmup=warmup, num_samples=draws, num_chains=chains, chain_method="vectorized",
                 progress_bar=False)  # fmt: skip
     mcmc.run(jax.random.key(1), extra_fields=("num_steps",))
@@ -199,7 +204,7 @@ def _peer(full: bool, path: Path, started: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    print(json.dumps(_peer(sys.argv[-3] == "True", Path(sys.argv[-2]), float(sys.argv[-1]))))
+    print(json.dumps(_peer(sys.argv[-4], sys.argv[-3] == "True", Path(sys.argv[-2]), float(sys.argv[-1]))))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def mu_for(epsilon: float, delta: float) -> float:
     """
     _check_delta(delta)
     target = math.log(delta) - _SAFE_SIDE
-    return _last_true(lambda mu: log_delta(epsilon, mu) <= target)
+    return _last_not_above(lambda mu: log_delta(epsilon, mu) - target)
 
 
 def epsilon_for(mu: float, delta: float) -> float:
@@ -78,8 +78,7 @@ def epsilon_for(mu: float, delta: float) -> float:
     target = math.log(delta) - _SAFE_SIDE
     if log_delta(0.0, mu) <= target:
         return 0.0
-    last_broken = _last_true(lambda epsilon: log_delta(epsilon, mu) > target)
-    return math.nextafter(last_broken, math.inf)
+    return _first_not_above(lambda epsilon: log_delta(epsilon, mu) - target)
 
 
 def sigma_over_sensitivity(epsilon: float, delta: float) -> float:
@@ -92,16 +91,63 @@ def _check_delta(delta: float) -> None:
         raise expected("delta", delta, "to lie strictly between 0 and 1")
 
 
-def _last_true(holds: Callable[[float], bool]) -> float:
-    """The largest positive float where ``holds`` is true, for a condition that is true below some point."""
+def _last_not_above(value: Callable[[float], float]) -> float:
+    """The largest positive float where a growing function is not above 0."""
+    return _edge(lambda x: value(x) <= 0, value)[0]
+
+
+def _first_not_above(value: Callable[[float], float]) -> float:
+    """The smallest positive float from which on a falling function is not above 0."""
+    return _edge(lambda x: value(x) > 0, value)[1]
+
+
+def _edge(holds: Callable[[float], bool], value: Callable[[float], float]) -> tuple[float, float]:
+    """Two neighbouring positive floats, ``holds`` being true at the first and false at the second.
+
+    For a condition that is true below some point. Where that is, is guessed from ``value``, which crosses 0 there; what
+    is returned was tried, so a bad guess costs time and nothing else.
+    """
     low, high = 1.0, 1.0
     while not holds(low):
         low /= 2
     while holds(high):
         high *= 2
+    guess = _crossing(value, low, high)
+    step = 2 * math.ulp(guess)
+    while low < guess - step:  # widen around the guess until both sides are known
+        if holds(guess - step):
+            low = guess - step
+            break
+        high, step = guess - step, 8 * step
+    step = 2 * math.ulp(guess)
+    while guess + step < high:
+        if not holds(guess + step):
+            high = guess + step
+            break
+        low, step = guess + step, 8 * step
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return low, high
+
+
+def _crossing(value: Callable[[float], float], low: float, high: float) -> float:
+    """About where ``value`` crosses 0, by false position in its Illinois form; where it is not finite, by halves."""
+    at_low, at_high = value(low), value(high)
+    guess, above = low, None
+    for _ in range(40):
+        slope = at_high - at_low
+        last, guess = guess, (low + high) / 2
+        if math.isfinite(slope) and slope != 0 and low < (tried := high - at_high * (high - low) / slope) < high:
+            guess = tried
+        if abs(guess - last) <= 4e-16 * guess:
+            break
+        at_guess = value(guess)
+        before, above = above, (at_guess > 0) == (at_high > 0)
+        if above:
+            high, at_high, at_low = guess, at_guess, at_low / 2 if before is True else at_low
+        else:
+            low, at_low, at_high = guess, at_guess, at_high / 2 if before is False else at_high
+    return guess
 
 
 def _mills(z: float) -> tuple[float, float]:

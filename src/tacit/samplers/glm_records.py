@@ -13,6 +13,16 @@ that of the likelihood times |S|^(-d/2), is weighed by
     prod_j exp(-T_j^2 / (2 scale_j^2)) |C|^(shape - 1 + d/2),
 
 the prior over |S|^(-d/2). (The prior's density of S has T_j^-d from dS = 2^d prod_j T_j^d dT dC.) It is bounded.
+
+A release with much noise says little on means and S, which n records still hold to within 1/sqrt(n) of themselves. So
+both move together as well: with a matrix A that is the identity but for one entry, and a shift b of one cell's mean,
+
+    m' = m + b,     S' = A S A',     x' = m' + A (x - m)     for every record of the cell.
+
+What the records say of m and S cancels: N(x'; m', S') = N(x; m, S) / |A|, and dx' = |A| dx. Left are the prior, where
+dS' = |A|^(d + 1) dS and |S'| = |A|^2 |S|, and the responses, which stay as they are: log(|A|) plus the change of the
+weight above, of the prior of m and of log p(y | x). The way back has the inverse of A, which is drawn as often: A has
+exp(a) at one place of its diagonal or a anywhere else, with a and -a alike.
 """
 
 from __future__ import annotations
@@ -31,7 +41,13 @@ from tacit.samplers.coefficients import move_coefficients
 from tacit.samplers.design_moments import Design
 from tacit.samplers.link_moments import Link
 from tacit.samplers.moment_marginal import Numbers
-from tacit.samplers.record_augmentation import Records
+from tacit.samplers.record_augmentation import Records, Together
+
+STEPS = (0.05, 0.2, 0.8)
+"""Sizes of moves of parameters and records together, in units of the prior's spread: one of them will suit."""
+
+SHIFTS = 0.25
+"""The share of them that move a mean; S has more numbers."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +132,8 @@ def glm_records(rows: Rows, prior: Numbers) -> Records:
     Parameters: theta (p,), the logs of pi (cells,) and, where there are numbers, m_x (cells, d) and S_x (d, d).
     """
     moves = _Moves(rows, prior)
-    return Records(rows.entries, moves.draw_record, moves.given_records, moves.start)
+    together = Together(moves.with_records, moves.log_density) if moves.d else None
+    return Records(rows.entries, moves.draw_record, moves.given_records, moves.start, together)
 
 
 class _Moves:
@@ -187,18 +204,46 @@ class _Moves:
 
     def covariance_given(self, key: Any, covariance: Any, apart: Any) -> Any:
         """S given the records' distances from their means."""
-        d, prior = self.d, self.prior
+        d = self.d
         for_squares, for_below, for_choice = jax.random.split(key, 3)
         degrees = jnp.asarray(self.rows.n - 1.0 - np.arange(d))
         diagonal = jnp.sqrt(2 * jax.random.gamma(for_squares, degrees / 2))
         bartlett = jnp.diag(diagonal) + jnp.tril(jax.random.normal(for_below, (d, d)), -1)
         half = solve_triangular(bartlett, jnp.linalg.cholesky(apart.T @ apart).T, lower=True)
         proposed = half.T @ half
-
-        def log_weight(covariance: Any) -> Any:
-            squares = jnp.diagonal(covariance)
-            log_correlation = jnp.linalg.slogdet(covariance)[1] - jnp.sum(jnp.log(squares))
-            return -jnp.sum(squares / prior.scale**2) / 2 + (prior.shape - 1 + d / 2) * log_correlation
-
-        accepted = -jax.random.exponential(for_choice) < log_weight(proposed) - log_weight(covariance)
+        accepted = -jax.random.exponential(for_choice) < self.log_weight(proposed) - self.log_weight(covariance)
         return jnp.where(accepted, proposed, covariance)
+
+    def log_weight(self, covariance: Any) -> Any:
+        """The logarithm of the prior of S over |S|^(-d/2)."""
+        squares = jnp.diagonal(covariance)
+        log_correlation = jnp.linalg.slogdet(covariance)[1] - jnp.sum(jnp.log(squares))
+        return -jnp.sum(squares / self.prior.scale**2) / 2 + (self.prior.shape - 1 + self.d / 2) * log_correlation
+
+    def with_records(self, key: Any, parameters: Arrays, records: Any) -> tuple[Arrays, Any, Any]:
+        """Means and S with the numbers of all records, see above; |A| is what is left of the stretch."""
+        for_kind, for_size, for_step, for_cell, for_row, for_column = jax.random.split(key, 6)
+        step = jax.random.choice(for_size, jnp.asarray(STEPS)) * jax.random.normal(for_step)
+        shifting = jax.random.bernoulli(for_kind, SHIFTS)
+        row, column = (jax.random.randint(one, (), 0, self.d) for one in (for_row, for_column))
+        mean, covariance = parameters["m_x"], parameters["S_x"]
+        scale, mean_sd = (jnp.asarray(a, jnp.float64) for a in (self.prior.scale, self.prior.mean_sd))
+
+        at = (jax.random.randint(for_cell, (), 0, self.cells), row)
+        moved = mean.at[at].add(jnp.where(shifting, step, 0.0) * mean_sd[at])
+        stretch = jnp.where(shifting, 0.0, step)
+        change = jnp.where(row == column, jnp.expm1(stretch), stretch * scale[row] / scale[column])
+        matrix = jnp.eye(self.d).at[row, column].add(change)
+
+        cell, x, _ = _apart(records)
+        new = moved[cell] + (x - mean[cell]) @ matrix.T
+        both = {**parameters, "m_x": moved, "S_x": matrix @ covariance @ matrix.T}
+        return both, records.at[:, 1:-1].set(new), jnp.where(row == column, stretch, 0.0)
+
+    def log_density(self, parameters: Arrays, records: Any) -> Any:
+        """The prior of m, the weight of S and the responses: what `with_records` changes beside |A|."""
+        cell, x, y = _apart(records)
+        far = (parameters["m_x"] - self.prior.mean) / self.prior.mean_sd
+        predictor = jax.vmap(self.rows.vector)(cell, x) @ parameters["theta"]
+        responses = jnp.sum(self.rows.response.log_likelihood(predictor, y))
+        return responses - jnp.sum(far**2) / 2 + self.log_weight(parameters["S_x"])

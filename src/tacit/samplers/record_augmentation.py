@@ -18,7 +18,9 @@ is taken with probability at least exp(-epsilon) (the same paper), because that 
 are not clamped, and one far outside is taken less often.
 
 The price is mixing. Records hold far more information on the parameters than the release does, so one sweep moves T by
-about sqrt(n) times the spread of t, and crossing noise of width b takes (b / that)^2 sweeps.
+about sqrt(n) times the spread of t, and crossing noise of width b takes (b / that)^2 sweeps. Where the release says
+little, a family helps with moves of parameters and records `Together`: the records, which would hold the parameters to
+where they are, come along, and only the release and the prior hold them back.
 """
 
 from __future__ import annotations
@@ -34,19 +36,37 @@ from tacit.samplers.chain import Arrays, Chain, Settings
 
 
 @dataclass(frozen=True, eq=False)
+class Together:
+    """Moves of parameters and records at once.
+
+    ``propose``: (key, parameters, records) -> (parameters, records, log ratio), the ratio of the ways back and there,
+    with the stretch of space. ``log_density``: (parameters, records) -> log p(parameters) p(records | parameters); what
+    the moves change by their ratio alone may be left out of both.
+    """
+
+    propose: Callable[[Any, Arrays, Any], tuple[Arrays, Any, Any]]
+    log_density: Callable[[Arrays, Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
 class Records:
     """What the kernel must know of a family. Records are rows of an array, parameters are arrays by name.
 
     ``entries``: record -> its share of the released entries. ``draw_record``: (key, parameters) -> record, from the
     model. ``move_parameters``: (key, parameters, records) -> parameters, any step that leaves p(parameters | records)
     unchanged; a conjugate family draws afresh and ignores where it stood. ``start``: (key, released) -> (parameters,
-    records).
+    records). ``together``: moves of both, if there are any.
     """
 
     entries: Callable[[Any], Any]
     draw_record: Callable[[Any, Arrays], Any]
     move_parameters: Callable[[Any, Arrays, Any], Arrays]
     start: Callable[[Any, Any], tuple[Arrays, Any]]
+    together: Together | None = None
+
+
+TOGETHER = 6
+"""Moves of parameters and records together after a sweep: all records at once, they cost little beside it."""
 
 
 def augmented_chain(family: Records, log_noise: Callable[[Any], Any], settings: Settings) -> Chain:
@@ -58,10 +78,11 @@ def augmented_chain(family: Records, log_noise: Callable[[Any], Any], settings: 
         def sweep(state: tuple[Arrays, Any], keys: Any) -> tuple[tuple[Arrays, Any], tuple[Arrays, Any]]:
             parameters = family.move_parameters(keys[0], *state)
             records, accepted = sweep_records(keys[1], parameters, state[1], released, family, log_noise)
-            return (parameters, records), (parameters, jnp.mean(accepted))
+            moved = move_together(keys[2], parameters, records, released, family, log_noise)
+            return moved, (moved[0], jnp.mean(accepted))
 
         # One scan, warm-up included, because its body is most of what there is to compile.
-        keys = jax.random.split(for_sweeps, (settings.warmup + settings.draws, 2))
+        keys = jax.random.split(for_sweeps, (settings.warmup + settings.draws, 3))
         _, kept = jax.lax.scan(sweep, family.start(for_start, released), keys)
         parameters, rate = jax.tree.map(lambda array: array[settings.warmup :], kept)
         return parameters, {"acceptance_rate": rate}
@@ -95,3 +116,27 @@ def sweep_records(
     residual = released - jnp.sum(entries, axis=0)
     _, accepted = jax.lax.scan(visit, (residual, log_noise(residual)), (changes, coins))
     return jnp.where(accepted[:, None], proposals, records), accepted
+
+
+def move_together(
+    key: Any, parameters: Arrays, records: Any, released: Any, family: Records, log_noise: Callable[[Any], Any]
+) -> tuple[Arrays, Any]:
+    """`TOGETHER` proposals for parameters and records, each taken or not."""
+    if family.together is None:
+        return parameters, records
+    together = family.together
+
+    def log_target(parameters: Arrays, records: Any) -> Any:
+        total = jnp.sum(jax.vmap(family.entries)(records), axis=0)
+        return together.log_density(parameters, records) + log_noise(released - total)
+
+    def step(state: tuple[Arrays, Any, Any], key: Any) -> tuple[tuple[Arrays, Any, Any], None]:
+        for_proposal, for_choice = jax.random.split(key)
+        *proposed, log_ratio = together.propose(for_proposal, *state[:2])
+        moved = (*proposed, log_target(*proposed))
+        accepted = -jax.random.exponential(for_choice) < log_ratio + moved[2] - state[2]
+        return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), moved, state), None
+
+    start = (parameters, records, log_target(parameters, records))
+    (parameters, records, _), _ = jax.lax.scan(step, start, jax.random.split(key, TOGETHER))
+    return parameters, records
