@@ -544,7 +544,13 @@ def main() -> None:
     sizes = {**many, "chains": 2 if said.quick else 4}
     said.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
-    drawn: dict[str, Figure] = {}
+
+    def keep(name: str, figure: Figure) -> None:
+        """Write a figure, and all numbers so far: the next one may take long."""
+        figure.savefig(said.out / f"{name}.png", dpi=120)
+        figure.savefig(said.out / f"{name}.svg", metadata={"Date": None})
+        (said.out / "kulkarni2021.json").write_text(json.dumps(results, indent=1), "utf-8")
+
     rng = np.random.default_rng(SEED)
     if 3 in figures:
         why = missing(said.data, "nhanes_2017_2018_extract.parquet")
@@ -557,7 +563,7 @@ def main() -> None:
             plan = numbers_plan("diabetes", ["no", "yes"], DIABETES_BOUNDS, DATA_EPSILON)
             draws, results["figure 3"] = data_figure(plan, rows, methods, sizes)
             title = f"Diabetes (NHANES), n = {len(chosen)}, epsilon = {DATA_EPSILON}, coefficients in mapped units"
-            drawn["figure3"] = densities(draws, plan.model.design(plan.schema).names, title)
+            keep("figure3", densities(draws, plan.model.design(plan.schema).names, title))
     if 4 in figures:
         why = missing(said.data, "adult.parquet")
         if why is not None:
@@ -569,7 +575,7 @@ def main() -> None:
             rows = {name: everything[name][chosen] for name in ("income", *ADULT_BOUNDS)}
             draws, results["figure 4"] = data_figure(plan, rows, methods, sizes)
             title = f"Adult, n = {len(chosen)}, epsilon = {DATA_EPSILON}, coefficients in mapped units"
-            drawn["figure4"] = densities(draws, plan.model.design(plan.schema).names, title)
+            keep("figure4", densities(draws, plan.model.design(plan.schema).names, title))
             encodings = ["numbers"] if said.quick else ["numbers", "levels"]
             results["adult at epsilon 1"] = prediction(everything, chosen, methods, sizes, encodings)
             if said.page is not None:
@@ -579,12 +585,9 @@ def main() -> None:
     for number in (n for n in (5, 6) if n in figures):
         epsilons = EPSILONS if not said.quick else (EPSILONS[-1],)
         found = against_epsilon(number, methods, epsilons, 3 if said.quick else REPETITIONS, many)
-        drawn[f"figure{number}"] = curves(number, found)
         plain = [{name: value for name, value in cell.items() if name != "draws"} for cell in found["cells"]]
         results[f"figure {number}"] = {"cells": plain, "outside": found["outside"]}
-    for name, figure in drawn.items():
-        figure.savefig(said.out / f"{name}.png", dpi=120)
-        figure.savefig(said.out / f"{name}.svg", metadata={"Date": None})
+        keep(f"figure{number}", curves(number, found))
     (said.out / "kulkarni2021.json").write_text(json.dumps(results, indent=1), "utf-8")
     print("\n" + "\n".join(claims(results)))
     print("\n" + NOTES)
