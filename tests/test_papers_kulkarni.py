@@ -284,7 +284,7 @@ def test_the_other_model_has_the_same_moments(problem):
 def test_a_row_says_what_is_not_installed(problem, tmp_path):
     script, _ = problem
     script["_measure"].__globals__["find_spec"] = lambda name: None
-    found = script["_measure"]("PyMC + nutpie", tmp_path, str(tmp_path))
+    found = script["_measure"]("PyMC + nutpie", tmp_path, str(tmp_path), 10.0)
     assert found["note"] == "skipped: pymc and nutpie not installed"
     table = script["markdown"]([{"covariates": 3, "method": "PyMC + nutpie", "cache": "empty", **found}])
     assert table.splitlines()[-1].startswith("| 3 | PyMC + nutpie | empty |  |")
