@@ -294,7 +294,7 @@ def test_a_row_says_what_is_not_installed(problem, tmp_path):
 def test_the_time_is_taken(problem, tmp_path, monkeypatch):
     script, _ = problem
     monkeypatch.setattr(sys, "argv", ["glm.py"])
-    cold, warm = (script["_measure"]("tacit marginal", tmp_path, str(tmp_path / "cache")) for _ in range(2))
+    cold, warm = (script["_measure"]("tacit marginal", tmp_path, str(tmp_path / "cache"), 600.0) for _ in range(2))
     assert cold["seconds"] is not None, cold["note"]
     assert warm["measured"] < cold["measured"]
     assert cold["effective"] > 100
