@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -55,18 +56,24 @@ def sums(data, engine, progress=None):
     return n, found.totals
 
 
-@pytest.fixture(scope="module")
-def dask():
+@contextmanager
+def workers(count):
     pytest.importorskip("distributed")
     from distributed import Client, LocalCluster
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
             Client(cluster) as client,
         ):
             yield client
+
+
+@pytest.fixture(scope="module")
+def dask():
+    with workers(2) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +167,16 @@ def test_a_worker_that_dies_and_a_task_that_fails_once(tmp_path, cluster, monkey
     by_value(monkeypatch)
     source, expected = flaky(tmp_path, monkeypatch, name)
     n, found = collect(source, PLAN, None, cluster)
+    assert Path(f"{source.path}.tried").exists(), "the fault struck"
+    assert (n, found.totals) == expected
+
+
+def test_all_of_dasks_workers_die(tmp_path, monkeypatch):
+    """What a task needs comes with it: nothing that only dead workers held is missing when it runs again."""
+    by_value(monkeypatch)
+    source, expected = flaky(tmp_path, monkeypatch, "deadly.csv")
+    with workers(1) as client:
+        n, found = collect(source, PLAN, None, engine_of(client))
     assert Path(f"{source.path}.tried").exists(), "the fault struck"
     assert (n, found.totals) == expected
 

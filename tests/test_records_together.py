@@ -28,21 +28,14 @@ def _moved(fault):
     import jax
     import jax.numpy as jnp
 
-    from tacit.models.moment_regression import moments
-    from tacit.samplers.glm_records import Response, Rows, glm_records
+    from tacit.models.moment_exact import record_rows
+    from tacit.samplers.glm_records import glm_records
     from tacit.samplers.record_augmentation import Together, move_together
 
     plan = tacit.Plan(tacit.LogisticRegression("ill ~ a + b"), SCHEMA, tacit.PureDP(1.0))
     problem = problem_of(plan, PRIOR, ROWS)
     model, found = problem.model, problem.model.cells(SCHEMA)
-    rows = Rows(
-        n=ROWS,
-        design=moments(model, SCHEMA),
-        response=Response(model.response_link(SCHEMA)),
-        low=np.full(2, -1.0),
-        high=np.full(2, 1.0),
-        radius=None,
-    )
+    rows = record_rows(model, SCHEMA, ROWS)
     family = glm_records(rows, problem.prior.numbers(found))
     right = family.together
     if fault == "stretch":
@@ -117,14 +110,11 @@ def test_forgotten_responses_are_caught():
 
 @pytest.mark.parametrize(("formula", "there"), [("ill ~ a", True), ("ill ~ g", False)])
 def test_only_numbers_move_with_their_records(formula, there):
-    from tacit.models.moment_regression import moments
-    from tacit.samplers.glm_records import Response, Rows, glm_records
+    from tacit.models.moment_exact import record_rows
+    from tacit.samplers.glm_records import glm_records
 
     schema = tacit.Schema(ill=["no", "yes"], a=(-1, 1), g=["x", "y"])
     plan = tacit.Plan(tacit.LogisticRegression(formula), schema, tacit.PureDP(1.0))
     problem = problem_of(plan, None, ROWS)
-    found = problem.model.cells(schema)
-    ends = np.ones(len(found.numbers))
-    response = Response(problem.model.response_link(schema))
-    rows = Rows(n=ROWS, design=moments(problem.model, schema), response=response, low=-ends, high=ends, radius=None)
-    assert (glm_records(rows, problem.prior.numbers(found)).together is not None) == there
+    numbers = problem.prior.numbers(problem.model.cells(schema))
+    assert (glm_records(record_rows(problem.model, schema, ROWS), numbers).together is not None) == there

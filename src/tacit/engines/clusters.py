@@ -87,13 +87,16 @@ class Dask(Cluster):
         return self.client.submit(_answer, piece, pure=False).result(timeout=_ASK_SECONDS)
 
     def tallies(self, job: Job, pieces: Sequence[Source]) -> Iterator[Tally]:
-        """One task a piece. When a worker dies, Dask runs its tasks again elsewhere."""
+        """One task a piece. When a worker dies, Dask runs its tasks again elsewhere.
+
+        Every task carries the job (1 to 80 kB). Data scattered once would be less to send, but it is lost with a worker
+        that dies before it was copied on, and then no task can run again.
+        """
         from distributed import as_completed
 
-        shared = self.client.scatter(job, broadcast=True)
         name = f"tacit-{secrets.token_hex(8)}"
         futures = [
-            self.client.submit(tally, index, piece, shared, key=f"{name}-{index}", retries=_RETRIES, pure=False)
+            self.client.submit(tally, index, piece, job, key=f"{name}-{index}", retries=_RETRIES, pure=False)
             for index, piece in enumerate(pieces)
         ]
         try:
@@ -101,7 +104,7 @@ class Dask(Cluster):
                 yield future.result()
         finally:  # after Ctrl-C or an error the others are not needed any more
             with suppress(Exception):
-                self.client.cancel([*futures, shared])
+                self.client.cancel(futures)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
 from tacit.models.gram_layout import site_noises
@@ -10,6 +10,10 @@ from tacit.models.model import Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.moment_regression import MomentRegression, moments, named
 from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.schema import Schema
+
+if TYPE_CHECKING:
+    from tacit.samplers.glm_records import Rows
 
 _MOST_RECORDS = 1_000
 
@@ -47,9 +51,8 @@ def cells(problem: Problem, settings: Settings) -> Chain:
 def augment(problem: Problem, settings: Settings) -> Chain:
     """The records latent, swept one by one (Ju, Awan, Gong and Rao 2022). Exact, clamped rows included; for few."""
     import jax.numpy as jnp
-    import numpy as np
 
-    from tacit.samplers.glm_records import Response, Rows, glm_records
+    from tacit.samplers.glm_records import glm_records
     from tacit.samplers.record_augmentation import augmented_chain
 
     (model, prior), n = _parts(problem), problem.n
@@ -59,14 +62,7 @@ def augment(problem: Problem, settings: Settings) -> Chain:
         raise expected("n", n, f"to be from {least} to {_MOST_RECORDS} for the augment method, which samples every row")
     (site,) = problem.sites
     noises = site_noises(site, problem.statistic.unit, len(problem.statistic.entries))
-    rows = Rows(
-        n=n,
-        design=moments(model, problem.schema),
-        response=Response(model.response_link(problem.schema)),
-        low=np.array([number.low for number in found.numbers]),
-        high=np.array([number.high for number in found.numbers]),
-        radius=model.radius,
-    )
+    rows = record_rows(model, problem.schema, n)
 
     def log_noise(residuals: Any) -> Any:
         return noises.log_density(residuals, jnp.zeros(()))
@@ -83,6 +79,23 @@ def augment(problem: Problem, settings: Settings) -> Chain:
         return shown, info
 
     return by_family
+
+
+def record_rows(model: MomentRegression, schema: Schema, n: int) -> Rows:
+    """n records of a model, as the record-level sampler wants them."""
+    import numpy as np
+
+    from tacit.samplers.glm_records import Response, Rows
+
+    numbers = model.cells(schema).numbers
+    return Rows(
+        n=n,
+        design=moments(model, schema),
+        response=Response(model.response_link(schema)),
+        low=np.array([number.low for number in numbers]),
+        high=np.array([number.high for number in numbers]),
+        radius=model.radius,
+    )
 
 
 def _parts(problem: Problem) -> tuple[MomentRegression, MomentPrior]:

@@ -17,12 +17,12 @@ the prior over |S|^(-d/2). (The prior's density of S has T_j^-d from dS = 2^d pr
 A release with much noise says little on means and S, which n records still hold to within 1/sqrt(n) of themselves. So
 both move together as well: with a matrix A that is the identity but for one entry, and a shift b of one cell's mean,
 
-    m' = m + b,     S' = A S A',     x' = m' + A (x - m)     for every record of the cell.
+    m' = m + b,     S' = A S A',     x' = m' + A (x - m)     for every record, with its cell's m and b,
 
-What the records say of m and S cancels: N(x'; m', S') = N(x; m, S) / |A|, and dx' = |A| dx. Left are the prior, where
-dS' = |A|^(d + 1) dS and |S'| = |A|^2 |S|, and the responses, which stay as they are: log(|A|) plus the change of the
-weight above, of the prior of m and of log p(y | x). The way back has the inverse of A, which is drawn as often: A has
-exp(a) at one place of its diagonal or a anywhere else, with a and -a alike.
+b being 0 in all cells but one. What the records say of m and S cancels: N(x'; m', S') = N(x; m, S) / |A|, and dx' =
+|A| dx. Left are the prior, where dS' = |A|^(d + 1) dS and |S'| = |A|^2 |S|, and the responses, which stay as they are:
+log(|A|) plus the change of the weight above, of the prior of m and of log p(y | x). The way back has the inverse of A,
+which is drawn as often: A has exp(a) at one place of its diagonal or a anywhere else, with a and -a alike.
 """
 
 from __future__ import annotations
