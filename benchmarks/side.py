@@ -15,11 +15,11 @@ from fresh import TARGET, missing, timed
 
 @dataclass(frozen=True)
 class Way:
-    """``who`` is shown, ``method`` is what the script is told; a peer that compiles for minutes starts cold once."""
+    """``who`` is shown, ``method`` is what the script is told; ``cold`` and ``warm`` are how often it runs."""
 
     who: str
     method: str
-    cold: int = 1
+    cold: int = 3
     warm: int = 3
     limit: float = 300.0
     packages: tuple[str, ...] = ()

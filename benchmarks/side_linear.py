@@ -13,10 +13,10 @@ import linear
 from side import Way, compare
 
 HERE = Path(__file__).resolve().parent
-TACIT = Way("tacit", "tacit collapsed", cold=3)
-GIBBS = Way("the paper's Gibbs sampler, numpy", "numpy Gibbs", cold=3, warm=0)
-PYMC = Way("PyMC, marginal model", "PyMC", warm=1, limit=240, packages=("pymc",))
-NUTPIE = Way("nutpie, marginal model", "PyMC + nutpie", warm=1, packages=("pymc", "nutpie"))
+TACIT = Way("tacit", "tacit collapsed")
+GIBBS = Way("the paper's Gibbs sampler, numpy", "numpy Gibbs", warm=0)
+PYMC = Way("PyMC, marginal model", "PyMC", limit=240, packages=("pymc",))
+NUTPIE = Way("nutpie, marginal model", "PyMC + nutpie", packages=("pymc", "nutpie"))
 # As tacit has it; the chain of Ju, Awan, Gong and Rao 2022, which suits any release of sums.
 RECORDS = Way("exact data augmentation, record by record", "tacit augment", warm=0, limit=150)
 # Ahead of every peer from a cold and from a warm start; in sampling alone 100 times ahead of the Gibbs sampler.

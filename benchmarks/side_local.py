@@ -36,7 +36,7 @@ CASES = {
     "unary 50": ((10_000, 100_000), None),
     "logistic inputs": ((1_000, 10_000, 100_000, 1_000_000), None),
 }
-LIMIT = 300.0
+LIMIT, REPEATS = 300.0, 3
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
@@ -55,38 +55,41 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 def _compare(
     case: str, n: int, path: Path, whole: dict[str, Any], target: float | None, *, quick: bool
 ) -> list[dict[str, Any]]:
-    repeats = 3 if n == 1_000_000 else 1
-    ours = [timed(local.__file__, str(path), limit=LIMIT) for _ in range(repeats)]
     full = n <= (1000 if quick else FULL_OF.get(case, FULL))
-    peer = timed(__file__, case, str(full), str(path), limit=LIMIT)
-    job = f"{case}, {n:,} reports"
-    jobs = (f"{job}, from process start", f"{job}, sampling alone")
+    once = quick or (full and case in LENGTH_OF)  # a run of minutes
+    ours = [timed(local.__file__, str(path), limit=LIMIT) for _ in range(1 if quick else REPEATS)]
+    peers = [timed(__file__, case, str(full), str(path), limit=LIMIT) for _ in range(1 if once else REPEATS)]
     who = "NumPyro, a term for each report"
+    if full and "gradients" in peers[0]:
+        whole.update(peers[0])
     rows: list[dict[str, Any]] = []
     bad = next((one["note"] for one in ours if "until" not in one), None)
-    for state, name in enumerate(jobs):
+    for alone, state in enumerate(("from process start", "sampling alone")):
+        name = f"{case}, {n:,} reports, {state}"
         row: dict[str, Any] = {"job": name, "who": "tacit", "target": target, "note": bad}
         if not bad:
-            row["seconds"] = [one["seconds"] if state == 0 else _alone(one) for one in ours]
+            row["seconds"] = [_alone(one) if alone else one["seconds"] for one in ours]
             row["effective"], row["rate"] = ours[0]["effective"], ours[0]["effective"] / ours[0]["sampling"]
         rows.append(row)
-        if "until" not in peer:
-            rows.append({"job": name, "who": who, "note": peer["note"]})
+        failed = next((one["note"] for one in peers if "until" not in one), None)
+        if failed or not whole:
+            rows.append({"job": name, "who": who, "note": failed or "the small run failed"})
             continue
-        if full:
-            whole.update(peer)
-        if "gradients" not in whole:
-            rows.append({"job": name, "who": who, "note": "the small run failed"})
-            continue
-        alone = whole["gradients"] * TARGET / whole["effective"] * peer["gradient_seconds"]
-        start = whole["until"] - (whole["gradients"] + whole["adapting"]) * whole["gradient_seconds"]
-        seconds = max(start, 0.0) + whole["adapting"] * peer["gradient_seconds"] + alone
-        said = f"{1e3 * peer['gradient_seconds']:.2f} ms a gradient" + ("" if full else ", extrapolated from it")
+        gradient = sorted(one["gradient_seconds"] for one in peers)[len(peers) // 2]
+        said = f"{1e3 * gradient:.2f} ms a gradient" + ("" if full else ", extrapolated from it")
         if case in LENGTH_OF:
             said += f"; rough, from a run with {whole['effective']:.0f} effective draws"
-        row = {"job": name, "who": who, "seconds": [alone if state else seconds], "note": said}
+        seconds = [_peer_seconds(one if full else whole, one["gradient_seconds"], alone=bool(alone)) for one in peers]
+        row = {"job": name, "who": who, "seconds": seconds, "note": said}
         rows.append({**row, "effective": whole["effective"] if full else None})
     return rows
+
+
+def _peer_seconds(whole: dict[str, Any], gradient: float, *, alone: bool) -> float:
+    """What a whole run costs for the effective draws that are wanted, at ``gradient`` seconds a gradient."""
+    sampling = whole["gradients"] * TARGET / whole["effective"] * gradient
+    start = whole["until"] - (whole["gradients"] + whole["adapting"]) * whole["gradient_seconds"]
+    return sampling if alone else max(start, 0.0) + whole["adapting"] * gradient + sampling
 
 
 def _alone(run: dict[str, Any]) -> float:

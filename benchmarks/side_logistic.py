@@ -16,10 +16,10 @@ COVARIATES = 3
 
 def measure(quick: bool) -> list[dict[str, Any]]:
     ways = [
-        Way("tacit", "tacit marginal", cold=3),
+        Way("tacit", "tacit marginal"),
         Way("nutpie, same model", "PyMC + nutpie", packages=("pymc", "nutpie")),
-        Way("nutpie, same model, compiled by JAX", "nutpie, JAX", warm=2, packages=("pymc", "nutpie")),
-        Way("PyMC, same model", "PyMC", warm=1, packages=("pymc",)),
+        Way("nutpie, same model, compiled by JAX", "nutpie, JAX", packages=("pymc", "nutpie")),
+        Way("PyMC, same model", "PyMC", packages=("pymc",)),
     ]
     with tempfile.TemporaryDirectory() as folder:
         glm.write_problem(Path(folder), COVARIATES, glm.ROWS)

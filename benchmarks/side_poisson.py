@@ -30,9 +30,9 @@ NODES, REACH, NARROW = 121, 9.0, 0.05  # of the quadrature in PyMC, and the leas
 
 def measure(quick: bool) -> list[dict[str, Any]]:
     ways = [
-        Way("tacit", "tacit marginal", cold=3, limit=400),
-        Way("nutpie, same model", "nutpie", cold=1, warm=1, packages=("pymc", "nutpie")),
-        Way("PyMC, same model", "pymc", cold=1, warm=1, packages=("pymc",)),
+        Way("tacit", "tacit marginal", limit=400),
+        Way("nutpie, same model", "nutpie", packages=("pymc", "nutpie")),
+        Way("PyMC, same model", "pymc", packages=("pymc",)),
     ]
     with tempfile.TemporaryDirectory() as folder:
         write_problem(Path(folder), COVARIATES, ROWS)

@@ -304,7 +304,8 @@ def densities(draws: dict[str, Any], names: list[str], title: str) -> Figure:
             sample = own[:: max(1, len(own) // 4000), place]
             if np.std(sample) > 1e-9:
                 density = gaussian_kde(sample)(at)
-                axes.plot(at, density / density.max(), color=COLOURS[method], linewidth=1.4, label=LABELS[method])
+                height = max(density.max(), 1e-300)  # 0 where all of it lies outside the panel
+                axes.plot(at, density / height, color=COLOURS[method], linewidth=1.4, label=LABELS[method])
         axes.set_title(name, fontsize=10, loc="left")
         axes.set(yticks=[], ylim=(0, 1.08), xlim=(at[0], at[-1]))
         axes.set_ylabel("density, highest = 1" if place % 3 == 0 else "")

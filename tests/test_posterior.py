@@ -58,6 +58,16 @@ def test_warnings(posterior):
     assert any("naive" in w for w in naive.warnings())
 
 
+def test_chains_that_stand_still(posterior):
+    """At different places: R-hat is infinite, which is said in `warnings` and by nobody else."""
+    tree = posterior.tree.copy(deep=True)
+    theta = tree["posterior"]["theta"].values
+    theta[:] = theta[:, :1].copy()
+    still = tacit.Posterior(tree)
+    assert {row.r_hat for row in still.summary() if row.name.startswith("theta")} == {np.inf}
+    assert any("R-hat" in w for w in still.warnings())
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -293,20 +293,22 @@ def _moments(values: Any) -> tuple[float, float]:
 def _row(name: str, values: Any, probability: float) -> Row:
     """The summary of one number from its draws (chains, draws)."""
     import arviz_stats.base
+    import numpy as np
 
     stats: Any = vars(arviz_stats.base)["array_stats"]
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
-    return Row(
-        name=name,
-        mean=float(values.mean()),
-        sd=float(values.std(ddof=1)),
-        low=float(low),
-        high=float(high),
-        ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
-        ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
-        r_hat=math.nan if constant or len(values) < 2 else float(stats.rhat(values)),
-    )
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places: infinite R-hat
+        return Row(
+            name=name,
+            mean=float(values.mean()),
+            sd=float(values.std(ddof=1)),
+            low=float(low),
+            high=float(high),
+            ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
+            ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
+            r_hat=math.nan if constant or len(values) < 2 else float(stats.rhat(values)),
+        )
 
 
 def _labels(name: str, array: Any) -> list[str]:
