@@ -34,12 +34,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
-from jax.scipy.special import gammainc, gammaln
 
 from tacit.samplers.chain import Arrays
 from tacit.samplers.coefficients import move_coefficients
 from tacit.samplers.design_moments import Design
-from tacit.samplers.link_moments import Link
+from tacit.samplers.glm_response import Response
 from tacit.samplers.moment_marginal import Numbers
 from tacit.samplers.record_augmentation import Records, Together
 
@@ -48,47 +47,6 @@ STEPS = (0.05, 0.2, 0.8)
 
 SHIFTS = 0.25
 """The share of them that move a mean; S has more numbers."""
-
-
-@dataclass(frozen=True)
-class Response:
-    """y given u: -1 or 1 with P(y = 1) = expit(u), or a Poisson count held at ``link.clamp``, all elementwise."""
-
-    link: Link
-
-    @property
-    def most(self) -> float:
-        """The largest count."""
-        assert self.link.clamp is not None
-        return float(self.link.clamp)
-
-    def rate(self, u: Any) -> Any:
-        """The mean of the count before clamping; exp is held at e^300, where every count is clamped."""
-        return jnp.exp(jnp.minimum(u, 300.0)) if self.link.kind == "log" else jax.nn.softplus(u)
-
-    def draw(self, key: Any, u: Any) -> Any:
-        """A response."""
-        if self.link.kind == "logistic":
-            return jnp.where(jax.random.uniform(key, u.shape) < jax.nn.sigmoid(u), 1.0, -1.0)
-        # A larger rate makes a count below the largest less likely than 1e-17.
-        rate = jnp.minimum(self.rate(u), self.most + 9 * np.sqrt(self.most) + 40)
-        return jnp.minimum(1.0 * jax.random.poisson(key, rate), self.most)
-
-    def log_likelihood(self, u: Any, y: Any) -> Any:
-        """log P(y | u), a clamped y being any count from the largest on."""
-        if self.link.kind == "logistic":
-            return jax.nn.log_sigmoid(y * u)
-        rate, clamped = self.rate(u), y >= self.most
-        exact = y * (u if self.link.kind == "log" else jnp.log(rate)) - rate - gammaln(y + 1)
-        # Where it is not read, a rate with a finite slope.
-        upper = jnp.log(gammainc(self.most, jnp.where(clamped, rate, self.most)))
-        return jnp.where(clamped, upper, exact)
-
-    def guess(self, y: Any) -> Any:
-        """A predictor that suits y."""
-        if self.link.kind == "logistic":
-            return np.log(3) * y
-        return jnp.log(y + 0.5) if self.link.kind == "log" else jnp.log(jnp.expm1(y + 0.5))
 
 
 @dataclass(frozen=True, eq=False)
