@@ -44,8 +44,8 @@ docs: $(VENV)/.docs
 certify: $(VENV)/.core
 	$(BIN)/python -m tacit.certificates --out docs/certificates
 
-# Peers need other versions of some packages, hence an environment of their own. About 50 minutes, on a machine that does
-# nothing else; `make bench ONLY="local rows"` for some tables, `make bench QUICK=1` to see that every row works.
+# Peers need other versions of some packages, hence an environment of their own. About two and a half hours, on a
+# machine that does nothing else; `make bench ONLY="local rows"` for some tables, `make bench QUICK=1` to see that every row works.
 BENCH := .venv-bench
 $(BENCH)/.peers: benchmarks/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)

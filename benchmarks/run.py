@@ -1,6 +1,6 @@
 """Run every benchmark, keep its rows, and make the page docs/benchmarks.md of all that is kept.
 
-    python benchmarks/run.py                    all of them, the most important first, about 50 minutes
+    python benchmarks/run.py                    all of them, the most important first, about two and a half hours
     python benchmarks/run.py --only local       one, or several
     python benchmarks/run.py --missing          those that have no rows yet: goes on where it was stopped
     python benchmarks/run.py --quick            minimal sizes into files and a page of their own: does every row work?
