@@ -564,3 +564,16 @@ def test_calibrated_beyond(kind, laplace, clamp, levels):
     problem = _problem(design, kind, [2000], 10.0, laplace=laplace, clamp=clamp)
     found = _p_values(problem, _prior(design, radius=3.0 if levels else None), 100, 67)
     assert min(found.values()) > 1e-3 / len(found), found
+
+
+def test_rows_of_covariates_that_lie_on_a_line():
+    """A draw of the covariance that is singular, as chains that diverge make them, still makes rows."""
+    schema = tacit.Schema(ill=["no", "yes"], a=(-1, 1), b=(-1, 1))
+    covariance = np.outer([0.1, 0.3], [0.1, 0.3]) - 1e-17 * np.eye(2)
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(covariance)
+    parameters = {"theta": np.zeros(3), "mu_x": np.zeros(2), "Sigma_x": covariance}
+    model = tacit.LogisticRegression("ill ~ a + b")
+    rows = model.draw_rows(parameters, schema, 1000, np.random.default_rng(0))
+    np.testing.assert_allclose(rows["b"], 3 * rows["a"], atol=1e-6)
+    assert 0.09 < np.std(rows["a"]) < 0.11

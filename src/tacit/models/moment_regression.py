@@ -68,7 +68,7 @@ class MomentRegression(Regression, LocalModel):
         rows: dict[str, Any] = {}
         if cells.numbers:
             means = np.reshape(parameters["mu_x"], (cells.count, len(cells.numbers)))
-            root = np.linalg.cholesky(parameters["Sigma_x"])
+            root = _root(parameters["Sigma_x"])
             mapped = means[chosen] + rng.standard_normal((n, len(cells.numbers))) @ root.T
             for number, column in zip(cells.numbers, mapped.T, strict=True):
                 rows[number.numbers[0]] = parsed[number.numbers[0]] = number.offset + number.scale * column
@@ -223,3 +223,14 @@ def named(draws: Arrays, problem: Problem) -> Arrays:
     if len(problem.sites) + len(problem.surveys) == 1:
         found = {name: value if name == "theta" else value[:, 0] for name, value in found.items()}
     return found
+
+
+def _root(covariance: Any) -> Any:
+    """R with R R' = ``covariance``: its triangle, or by eigenvalues where rounding left one that is not positive."""
+    import numpy as np
+
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariance)
+        return vectors * np.sqrt(np.maximum(values, 0))
