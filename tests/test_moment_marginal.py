@@ -568,6 +568,8 @@ def test_calibrated_beyond(kind, laplace, clamp, levels):
 
 def test_rows_of_covariates_that_lie_on_a_line():
     """A draw of the covariance that is singular, as chains that diverge make them, still makes rows."""
+    import tacit
+
     schema = tacit.Schema(ill=["no", "yes"], a=(-1, 1), b=(-1, 1))
     covariance = np.outer([0.1, 0.3], [0.1, 0.3]) - 1e-17 * np.eye(2)
     with pytest.raises(np.linalg.LinAlgError):
