@@ -26,7 +26,7 @@ from jax.scipy.special import gammainc, gammaln
 from tacit.samplers.link_moments import Link
 
 _FEW = 40
-"""The largest K for which sums are written out; from there on they cost more than JAX's own functions."""
+"""The largest K for which sums are written out: a program has a line for every term."""
 
 
 @dataclass(frozen=True)
