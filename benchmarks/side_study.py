@@ -53,6 +53,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
             "who": "tacit",
             "seconds": seconds,
             "target": 100.0,
+            "why": "simulating, compiling and ranking count for tacit, sweeps alone for the sampler",
             "quality": f"largest KS distance {max(worst):.3f}, 95% line {line:.3f}",
         },
         {
