@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import sys
 import tempfile
 import time
@@ -107,8 +108,7 @@ def _tacit(count: int, started: float) -> dict[str, Any]:
         )
         took.append(time.time() - begin)
         each.append([effective(np.asarray(arrays["theta"][i])) for i in range(count)])
-    again = sorted(took[1:])[len(took[1:]) // 2]
-    compiled = took[0] - again
+    compiled = took[0] - statistics.median(took[1:])
     # Every dataset goes on until the one that mixes worst has enough.
     runs = list(zip(took, each, strict=True))[1:]
     seconds = [compiled + run * (1 - share) + run * share * TARGET / min(found) for run, found in runs]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import sys
 import tempfile
 import time
@@ -75,7 +76,7 @@ def _compare(
         if failed or not whole:
             rows.append({"job": name, "who": who, "note": failed or "the small run failed"})
             continue
-        gradient = sorted(one["gradient_seconds"] for one in peers)[len(peers) // 2]
+        gradient = statistics.median(one["gradient_seconds"] for one in peers)
         said = f"{1e3 * gradient:.2f} ms a gradient" + ("" if full else ", extrapolated from it")
         if case in LENGTH_OF:
             said += f"; rough, from a run with {whole['effective']:.0f} effective draws"

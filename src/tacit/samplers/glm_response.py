@@ -2,7 +2,7 @@
 
 y is -1 or 1 with P(y = 1) = expit(u), or y = min(Y, K) for a Poisson count Y of mean lambda = log(1 + e^u) or e^u. A
 clamped y may be any count from K on. Its chance is summed from above where it may be small, and from below where it is
-not, so no digit is lost (both by Horner's scheme, checked against the incomplete gamma function):
+not, so no digit is lost (both by Horner's scheme, the second as for moments, and both checked against scipy):
 
     P(Y >= K) = e^-lambda lambda^K / K! (1 + lambda / (K + 1) (1 + lambda / (K + 2) (1 + ...)))     lambda <= K + 1
     P(Y >= K) = 1 - e^-lambda (1 + lambda (1 + lambda / 2 (1 + ... lambda / (K - 1))))              lambda > K + 1
@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammainc, gammaln
 
-from tacit.samplers.link_moments import Link
+from tacit.samplers.link_moments import Link, below, enough
 
 _FEW = 40
 """The largest K for which sums are written out: a program has a line for every term."""
@@ -49,16 +49,16 @@ class Response:
         """A response."""
         if self.link.kind == "logistic":
             return jnp.where(jax.random.uniform(key, u.shape) < jax.nn.sigmoid(u), 1.0, -1.0)
-        rate = jnp.minimum(self.rate(u), _enough(self.most))
+        rate = jnp.minimum(self.rate(u), enough(self.most))
         if self.most > _FEW:
             return jnp.minimum(1.0 * jax.random.poisson(key, rate), self.most)
         uniform = jax.random.uniform(key, u.shape)
         mass, y = jnp.exp(-rate), jnp.zeros(u.shape)
-        below = mass
+        passed = mass
         for k in range(1, self.most + 1):  # y is how many of the P(Y < k) the uniform number has passed
-            y = y + (uniform >= below)
+            y = y + (uniform >= passed)
             mass = mass * rate / k
-            below = below + mass
+            passed = passed + mass
         return y
 
     def log_likelihood(self, u: Any, y: Any) -> Any:
@@ -85,15 +85,12 @@ def log_from(most: int, rate: Any) -> Any:
     if most > _FEW:
         return jnp.log(gammainc(float(most), rate))
     middle = most + 1.0
-    low, high = jnp.minimum(rate, middle), jnp.clip(rate, middle, _enough(most))
+    low, high = jnp.minimum(rate, middle), jnp.clip(rate, middle, enough(most))
     above = jnp.ones_like(rate)
     for j in range(_terms(most), 0, -1):
         above = 1 + low * (1 / (most + j)) * above
-    below = jnp.ones_like(rate)
-    for k in range(most - 1, 0, -1):
-        below = 1 + high * (1 / k) * below
     first = most * jnp.log(low) - low - math.lgamma(most + 1) + jnp.log(above)
-    return jnp.where(rate <= middle, first, jnp.log1p(-jnp.exp(-high) * below))
+    return jnp.where(rate <= middle, first, jnp.log1p(-below(most, high)))
 
 
 @log_from.defjvp
@@ -106,8 +103,3 @@ def _(most: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
 
 def _terms(most: int) -> int:
     return math.ceil(9 * math.sqrt(most)) + 25
-
-
-def _enough(most: int) -> float:
-    """A rate from which on a count below ``most`` is less likely than 1e-17."""
-    return most + 9 * math.sqrt(most) + 40

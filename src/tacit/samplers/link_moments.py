@@ -209,7 +209,7 @@ _TANH = _tanh_coefficients()
 def _rate(link: Link, u: Any) -> Any:
     """The mean of the count. Of a clamped one it is held where P(Y < clamp) < 1e-17: nothing changes from there on."""
     rate = jax.nn.softplus(u) if link.kind == "softplus" else jnp.exp(jnp.minimum(u, _PREDICTOR_LIMIT))
-    return rate if link.clamp is None else jnp.minimum(rate, link.clamp + 9 * math.sqrt(link.clamp) + 40)
+    return rate if link.clamp is None else jnp.minimum(rate, enough(link.clamp))
 
 
 def _rate_derivatives(link: Link, u: Any) -> Any:
@@ -230,11 +230,11 @@ def _clamped_means(top: int, rate: Any) -> Any:
     if top <= _HORNER_LIMIT:
         short = _series(np.stack([top - np.arange(top), top**2 - np.arange(top) ** 2]), rate)
         return _both(top, rate) - jnp.exp(-rate) * short
-    below = _below(top, rate)
-    below_1 = below - _mass(top - 1, rate)
-    below_2 = below_1 - _mass(top - 2, rate)
-    first = rate * below_1
-    return jnp.stack([first + top * (1 - below), rate**2 * below_2 + first + top**2 * (1 - below)])
+    under = below(top, rate)
+    under_1 = under - _mass(top - 1, rate)
+    under_2 = under_1 - _mass(top - 2, rate)
+    first = rate * under_1
+    return jnp.stack([first + top * (1 - under), rate**2 * under_2 + first + top**2 * (1 - under)])
 
 
 def _both(top: int, like: Any) -> Any:
@@ -261,11 +261,11 @@ def _clamped_derivatives(top: int, rate: Any) -> Any:
     second difference is -1 at y = K - 1 and 0 elsewhere; for its square it is 2 below K - 1 and -(2K - 1) there. Higher
     orders are differences of Poisson probabilities.
     """
-    below = _below(top, rate)
+    under = below(top, rate)
     masses = _masses(top - 1, rate)
-    below_1 = below - masses[0]
-    first = [below, -masses[0]]
-    second = [2 * rate * below_1 + below, 2 * below_1 - (2 * top - 1) * masses[0]]
+    under_1 = under - masses[0]
+    first = [under, -masses[0]]
+    second = [2 * rate * under_1 + under, 2 * under_1 - (2 * top - 1) * masses[0]]
     # Below K - 1 the second difference of the square is a constant: as a function of y it steps by -(2K + 1) at K - 2
     # and by 2K - 1 at K - 1.
     steps, weights_1, weights_2 = masses, np.array([-1.0]), np.array([2.0 * top - 1, -(2.0 * top + 1)])
@@ -280,8 +280,13 @@ def _clamped_derivatives(top: int, rate: Any) -> Any:
     return jnp.stack([jnp.stack([means[0], *first]), jnp.stack([means[1], *second])])
 
 
-def _below(top: int, rate: Any) -> Any:
-    """P(Y < top)."""
+def enough(top: int) -> float:
+    """A rate from which on a count below ``top`` is less likely than 1e-17."""
+    return top + 9 * math.sqrt(top) + 40
+
+
+def below(top: int, rate: Any) -> Any:
+    """P(Y < top) for Y ~ Poisson(rate), at rates that `enough` bounds."""
     if top > _HORNER_LIMIT:
         return gammaincc(float(top), rate)
     return jnp.exp(-rate) * _series(np.ones((1, top)), rate)[0]
