@@ -239,9 +239,10 @@ def main() -> None:
     if "--time" in sys.argv:
         method, folder = sys.argv[-3], Path(sys.argv[-2])
         if method.startswith("tacit "):
-            sizes = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
+            name, _, leaps = method.removeprefix("tacit ").partition(", leaps=")
+            sizes = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS, **({"leaps": int(leaps)} if leaps else {})}
             path, started = folder / "release.json", float(sys.argv[-1])
-            found = tacit_times(path, method.removeprefix("tacit "), sizes, started, ("theta", "sigma"))
+            found = tacit_times(path, name, sizes, started, ("theta", "sigma"))
         else:
             sampler = "pymc" if method == "PyMC" else "nutpie"
             found = _time_numpy(folder) if method.startswith("numpy") else _time_pymc(folder, sampler)

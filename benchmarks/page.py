@@ -83,17 +83,19 @@ def summary(found: list[dict[str, Any]]) -> list[str]:
             if not ours.get("target") or not ours.get("seconds"):
                 continue
             want, mine = ours["target"], spread(ours["seconds"])
+            first = next(r for r in one["rows"] if r["job"] == ours["job"] and r["who"].startswith("tacit"))
+            job = ours["job"] if ours is first else f"{ours['job']}, {ours['who'].removeprefix('tacit, ')}"
             peers = [r for r in one["rows"] if r["job"] == ours["job"] and not r["who"].startswith("tacit")]
             peers = [r for r in peers if r.get("seconds") and ours.get("against", "") in r["who"]]
             if not peers:
-                lines.append(f"| {ours['job']} | {mine} | no peer ran | | {times(want)} | |")
+                lines.append(f"| {job} | {mine} | no peer ran | | {times(want)} | |")
                 continue
             nearest = min(peers, key=lambda r: statistics.median(r["seconds"]))
             reached = statistics.median(nearest["seconds"]) / statistics.median(ours["seconds"])
             verdict = "met" if reached >= want else f"**not met**{': ' + ours['why'] if ours.get('why') else ''}"
             verdict += " (busy machine)" if one["load"] > kept.BUSY else ""
             theirs = f"{nearest['who']}: {spread(nearest['seconds'])}"
-            lines.append(f"| {ours['job']} | {mine} | {theirs} | {times(reached)} | {times(want)} | {verdict} |")
+            lines.append(f"| {job} | {mine} | {theirs} | {times(reached)} | {times(want)} | {verdict} |")
     return lines
 
 
@@ -138,6 +140,7 @@ def _gpu(path: Path) -> list[str]:
         rest = "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in part.items() if key not in shown)
         rest = f"**{part['error']}**; {rest}" if part.get("error") else rest
         where = f"{part.get('device', '?')} ({part.get('machine', '?')})"
-        first, again = (number(part[k]) if part.get(k) else "" for k in ("first_seconds", "again_seconds"))
+        first = number(part["first_seconds"]) if "first_seconds" in part else ""
+        again = spread(part.get("again_seconds"))
         lines.append(f"| {name}: {part.get('what', '')} | {where} | {first} | {again} | {rest} |")
     return [f"Measured {found['date']} by `benchmarks/gpu.py`. The first call compiles.", "", *lines]

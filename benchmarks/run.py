@@ -22,6 +22,7 @@ import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import fresh
 import kept
 import page
 
@@ -52,6 +53,8 @@ def main() -> None:
     if said.missing:
         names = [name for name in names if kept.load(name, quick=said.quick) is None]
     failed = False
+    if not said.page:
+        fresh.prepare()
     for name in () if said.page else names:
         module = importlib.import_module(name)
         print(f"\n## {name}", flush=True)

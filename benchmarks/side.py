@@ -53,7 +53,7 @@ def compare(
                 row["seconds"] = [_seconds(run, alone=state == 2) for run in runs]
                 row["effective"] = sorted(run["effective"] for run in runs)[len(runs) // 2]
                 row["rate"] = sorted(run["effective"] / max(run["sampling"], 1e-9) for run in runs)[len(runs) // 2]
-            if way.who.startswith("tacit") and way is ways[0]:
+            if way.who.startswith("tacit"):
                 row |= {"target": targets[state], "why": whys[state], "against": against[state]}
             rows.append(row)
     return rows

@@ -14,6 +14,7 @@ from side import Way, compare
 
 HERE = Path(__file__).resolve().parent
 TACIT = Way("tacit", "tacit collapsed")
+LEAPS = Way("tacit, leaps=16", "tacit collapsed, leaps=16")
 GIBBS = Way("the paper's Gibbs sampler, numpy", "numpy Gibbs", warm=0)
 PYMC = Way("PyMC, marginal model", "PyMC", limit=240, packages=("pymc",))
 NUTPIE = Way("nutpie, marginal model", "PyMC + nutpie", packages=("pymc", "nutpie"))
@@ -23,7 +24,7 @@ RECORDS = Way("exact data augmentation, record by record", "tacit augment", warm
 COMPILING = "nearly all of tacit's time is starting and compiling, and the numpy sampler compiles nothing"
 SWEEPS = "a draw of tacit costs tens of gradients, a sweep of the numpy sampler less than a millisecond"
 CASES = (
-    (3, 1_000, [TACIT, GIBBS, NUTPIE, PYMC, RECORDS], (1.0, 1.0, 100.0)),
+    (3, 1_000, [TACIT, LEAPS, GIBBS, NUTPIE, PYMC, RECORDS], (1.0, 1.0, 100.0)),
     (5, 100_000, [TACIT, GIBBS], (None, None, 100.0)),
 )
 

@@ -60,13 +60,15 @@ def _times(
 def _infer(name: str, plan: str, repeats: int) -> list[dict[str, Any]]:
     """From the start of the process to a saved posterior."""
     with tempfile.TemporaryDirectory() as folder:
-        make = f"import tacit; p = tacit.Plan({plan}, tacit.PureDP(1.0)); "
-        make += f"tacit.simulate(p, n=1000, seed=0).release.save({folder + '/release.json'!r})"
-        subprocess.run([sys.executable, "-c", make], capture_output=True, check=True)
-        command = [TOOL, "infer", f"{folder}/release.json", "-o", f"{folder}/p.nc", "--overwrite"]
-        found: dict[str, list[float]] = {"empty": [], "warm": []}
+        states = {"empty": (1000, 1.0), "warm": (1000, 1.0), "warm from another n and epsilon": (1500, 0.5)}
+        found: dict[str, list[float]] = {state: [] for state in states}
+        for n, epsilon in set(states.values()):
+            make = f"import tacit; p = tacit.Plan({plan}, tacit.PureDP({epsilon})); "
+            make += f"tacit.simulate(p, n={n}, seed=0).release.save({f'{folder}/{n}.json'!r})"
+            subprocess.run([sys.executable, "-c", make], capture_output=True, check=True)
         for repeat in range(repeats):
-            for state in found:
+            for state, (n, _) in states.items():
+                command = [TOOL, "infer", f"{folder}/{n}.json", "-o", f"{folder}/p.nc", "--overwrite"]
                 environment = {"XDG_CACHE_HOME": f"{folder}/cache{repeat}"}
                 found[state] += _times(command, 1, environment, warm=False)
     jobs = {state: f"tacit infer, {name}, cache {state}" for state in found}

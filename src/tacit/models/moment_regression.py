@@ -203,7 +203,7 @@ def _chain(problem: Problem, settings: Settings, sums: NoisySums) -> Chain:
     assert isinstance(model, MomentRegression)
     assert isinstance(prior, MomentPrior)
     statistic, cells = problem.statistic, model.cells(problem.schema)
-    noises = [site_noises(site, statistic.unit, len(statistic.entries)) for site in problem.sites]
+    noises = [site_noises(site, statistic.unit, len(statistic.entries)).as_arguments() for site in problem.sites]
     chain = marginal_chain(sums, prior.numbers(cells), settings)
 
     def pooled(key: Any, released: Any) -> tuple[Arrays, Arrays]:

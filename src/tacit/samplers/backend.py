@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from tacit.samplers.arguments import with_arguments
 from tacit.samplers.chain import Either
 
 _DATASETS = 32  # of a block on a processor
@@ -115,6 +116,15 @@ def _use_cache() -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def argument(numbers: Any) -> Any:
+    """Numbers that differ between releases of one model, such as n: a program of `run` is compiled once for all.
+
+    An array with at least one axis, in float64. See `tacit.samplers.arguments`.
+    """
+    with float64():
+        return jnp.atleast_1d(jnp.asarray(numbers, jnp.float64))
+
+
 def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: int) -> Any:
     """Run ``chain`` for every dataset and chain with one compiled program.
 
@@ -163,4 +173,4 @@ def _batched(chain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         found = jax.vmap(chain)(keys.reshape(-1), jnp.repeat(data, keys.shape[1], axis=0))
         return jax.tree.map(lambda array: array.reshape(*keys.shape, *array.shape[1:]), found)
 
-    return jax.jit(whole)
+    return with_arguments(whole)

@@ -37,6 +37,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
+from tacit.samplers.backend import argument
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
 from tacit.samplers.noises import Noises, split_by_site
@@ -83,8 +84,9 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
     """NUTS on the latent sums of all sites, which have one layout; then theta and sigma exactly."""
     layout = sites[0]
     p = len(layout.cross_index)
-    n = np.array([site.n for site in sites])
-    sds = np.stack([site.noises.sds for site in sites])
+    n = argument([site.n for site in sites])
+    sds = argument([site.noises.sds for site in sites])
+    noises = [site.noises.as_arguments() for site in sites]
     coordinates = layout.coordinates()
     inner, first = np.unique(layout.gram_index, return_index=True)
     inner, place = inner[inner >= 0], first[inner >= 0]  # the entries of X'X, and where in it each is first
@@ -141,8 +143,8 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
         return found, jnp.linalg.cholesky(bend(found))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        parts = split_by_site(released, [site.noises for site in sites])
-        best = jnp.stack([site.noises.best(part) for site, part in zip(sites, parts, strict=True)])
+        parts = split_by_site(released, noises)
+        best = jnp.stack([noise.best(part) for noise, part in zip(noises, parts, strict=True)])
         origin, root = peak(best)
 
         def unwhitened(t: Any) -> Any:
@@ -151,7 +153,7 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
         def target(t: Any) -> Any:
             u = unwhitened(t)
             exact = jax.vmap(entries)(u, n)
-            noise = sum(site.noises.log_density(part, own) for site, part, own in zip(sites, parts, exact, strict=True))
+            noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
             value = log_model(u) + noise
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 

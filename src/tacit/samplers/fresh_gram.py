@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tacit.samplers.backend import argument
 from tacit.samplers.chain import Arrays, Chain, Either, Settings
 from tacit.samplers.conjugate_gram import Centred, Numbers, log_density
 from tacit.samplers.independence import independence
@@ -39,13 +40,13 @@ def gram_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -
 
 def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
     """Metropolis with fresh noise; a proposal that is no Gram matrix has weight 0."""
-    n = np.array([layout.n])
+    n, noises = argument([layout.n]), layout.noises.as_arguments()
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         def propose(key: Any) -> tuple[Centred, Any]:
-            sums, block = layout.matrix(released - layout.noises.fresh(key))
-            centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / layout.n))
-            return centred, log_density(centred, layout.n, prior)
+            sums, block = layout.matrix(released - noises.fresh(key))
+            centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
+            return centred, log_density(centred, n[0], prior)
 
         for_chain, for_parameters = jax.random.split(key)
         points, info = independence(for_chain, propose, settings.draws)

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tacit.samplers.backend import argument
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.conjugate_gram import Centred, Numbers, fit, log_site, placed_covariates
 from tacit.samplers.explore import explore
@@ -95,6 +96,8 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
     steps = 1 / np.sqrt(precision)
     lower, diagonal = np.tril_indices(size, -1), np.diag_indices(size)
     floors = np.minimum(0.1 * mean.max(axis=1), steps[:, layout.order >= size].min(axis=1))
+    n, mean, spread, sds, precision, steps, floors = map(argument, (n, mean, spread, sds, precision, steps, floors))
+    noises = [site.noises.as_arguments() for site in sites]
 
     def unpack(u: Any) -> Centred:
         factor = jnp.zeros((size, size)).at[diagonal].set(jnp.exp(u[size : 2 * size])).at[lower].set(u[2 * size :])
@@ -114,11 +117,11 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
         return jnp.concatenate([sums, jnp.log(jnp.diagonal(factor)), factor[lower]])
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        parts = split_by_site(released, [site.noises for site in sites])
-        best = jnp.stack([site.noises.best(part) for site, part in zip(sites, parts, strict=True)])
+        parts = split_by_site(released, noises)
+        best = jnp.stack([noise.best(part) for noise, part in zip(noises, parts, strict=True)])
         origin = jax.vmap(start)((best / sds**2 + mean / spread**2) / precision, n, floors)
         jacobian = jax.vmap(jax.jacfwd(entries))(origin, n)
-        scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(jnp.asarray(steps)))
+        scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(steps))
 
         def place(t: Any) -> Any:
             return origin + jnp.einsum("kij,kj->ki", scaling, t.reshape(origin.shape))
@@ -127,7 +130,7 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
             u = place(t)
             centred = jax.vmap(unpack)(u)
             exact = jax.vmap(entries)(u, n)
-            noise = sum(site.noises.log_density(part, own) for site, part, own in zip(sites, parts, exact, strict=True))
+            noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
             alone = jnp.sum(jax.vmap(lambda c, rows: log_site(c, rows, prior))(centred, n))
             together = log_evidence(update(jax.vmap(fit)(centred, n), n.sum(), prior.response))
             return alone + together + log_jacobian(u) + noise

@@ -43,6 +43,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jax.scipy.special import log_ndtr, ndtri
 
 from tacit.errors import expected
+from tacit.samplers.backend import argument
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.design_moments import Design, RowLaw, row_mean, row_moments
 from tacit.samplers.explore import explore
@@ -135,7 +136,7 @@ def marginal_chain(problem: NoisySums, prior: Numbers, settings: Settings) -> Ch
     Draws: theta (p,), m_x (sites, K, d), S_x (sites, d, d), and pi (sites, K) if there is more than one cell.
     """
     design, link = problem.design, problem.link
-    n, scales = np.asarray(problem.n, float), np.asarray(problem.scales, float)
+    n, scales = argument(problem.n), argument(problem.scales)
     sites, entries = scales.shape
     coordinates = Coordinates(design, sites, prior)
     size = coordinates.size
@@ -217,7 +218,7 @@ def _peak(z: Any, expected_sums: Any, moments: Any, size: int, scales: Any, *, l
         *_, best, _, information, residual = jax.lax.fori_loop(0, _STEPS, step, (best, jnp.asarray(0.05), *nothing))
         return best, information, scales * jnp.abs(residual) + scales**2 if laplace else variances
 
-    first = jnp.asarray(2.0 * scales**2 if laplace else scales**2)
+    first = 2.0 * scales**2 if laplace else scales**2
     return jax.lax.fori_loop(0, _ROUNDS, round_, (jnp.zeros(size), jnp.eye(size), first))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from tacit.samplers.backend import argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,11 @@ class Noises:
     @property
     def sds(self) -> Any:
         """The standard deviation of `best`, an array (entries,)."""
-        return 1 / np.sqrt(np.sum(1 / self.spreads**2, axis=0))
+        return (1 / self.spreads**2).sum(axis=0) ** -0.5
+
+    def as_arguments(self) -> Noises:
+        """The same, for a program that is compiled once for all scales."""
+        return replace(self, scales=argument(self.scales), spreads=argument(self.spreads))
 
     def best(self, released: Any) -> Any:
         """The mean of the releases (J, entries), weighted by their precision."""

@@ -1,0 +1,97 @@
+"""Programs that are compiled once for all releases of one shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.infer import method_for, problem_of
+from tacit.samplers.chain import Either, Settings
+
+SETTINGS = Settings(20, 20)
+NUMBERS = {"y": (-1, 1), "a": (-1, 1)}
+CASES = {
+    "linear": (tacit.LinearRegression("y ~ a"), tacit.Schema(**NUMBERS)),
+    "linear with levels": (tacit.LinearRegression("y ~ a + b"), tacit.Schema(**NUMBERS, b=["u", "v"])),
+    "logistic": (tacit.LogisticRegression("y ~ a"), tacit.Schema(y=["no", "yes"], a=(-1, 1))),
+    "poisson": (tacit.PoissonRegression("y ~ a"), tacit.Schema(y=(0, 5), a=(-1, 1))),
+}
+
+
+def _texts(model: Any, schema: Any, n: int, epsilon: float) -> list[str]:
+    """The programs of the default method before compilation: NUTS, and fresh noise where there is that."""
+    import jax
+
+    from tacit.samplers.arguments import _program
+    from tacit.samplers.backend import float64
+
+    plan = tacit.Plan(model, schema, tacit.PureDP(epsilon))
+    problem = problem_of(plan, None, n)
+    chain = problem.methods[method_for(problem, None)].build(problem, SETTINGS)
+    with float64():
+        inputs = jax.random.key(0), np.zeros(len(plan.statistic().entries))
+        found: list[str] = []
+        for one in (chain.quick, chain.sure) if isinstance(chain, Either) else (chain,):
+            program, given, _ = _program(one, inputs)
+            found.append(program.lower(given, *inputs).as_text())
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_n_and_epsilon_do_not_change_the_program(case: str) -> None:
+    assert _texts(*CASES[case], 200, 1.0) == _texts(*CASES[case], 12_345, 0.37)
+
+
+def test_another_model_changes_the_program() -> None:
+    """Or the test above could not fail."""
+    schema = tacit.Schema(**NUMBERS, b=(-1, 1))
+    assert _texts(*CASES["linear"], 200, 1.0) != _texts(tacit.LinearRegression("y ~ a + b"), schema, 200, 1.0)
+
+
+def test_what_is_an_argument_and_what_is_a_constant() -> None:
+    import jax.numpy as jnp
+
+    from tacit.samplers.arguments import _program
+    from tacit.samplers.backend import argument, float64
+
+    def text(n: Any) -> str:
+        with float64():
+            program, given, _ = _program(lambda x: {"sum": (x * n).sum()}, (jnp.ones(3),))
+            assert float(program(given, jnp.ones(3))[0]) == float(np.sum(n))
+            return program.lower(given, jnp.ones(3)).as_text()
+
+    assert text(argument([1.0, 2.0, 3.0])) == text(argument([4.0, 5.0, 6.0]))
+    assert text(np.array([1.0, 2.0, 3.0])) != text(np.array([4.0, 5.0, 6.0]))
+
+
+def test_each_shape_has_its_program_and_each_function_its_arguments() -> None:
+    import jax.numpy as jnp
+
+    from tacit.samplers.arguments import with_arguments
+    from tacit.samplers.backend import argument, float64
+
+    def scaled(by: Any) -> Any:
+        return with_arguments(lambda x, y: {"a": x * by[0], "b": (y.sum() + by.sum(),)})
+
+    with float64():
+        twice, thrice = scaled(argument(2.0)), scaled(argument(3.0))
+        for size in (2, 5, 2):
+            x, y = jnp.arange(1.0, size + 1), jnp.ones(size)
+            for function, by in ((twice, 2.0), (thrice, 3.0)):
+                found = function(x, y)
+                np.testing.assert_array_equal(found["a"], by * np.arange(1.0, size + 1))
+                assert found["b"][0].dtype == jnp.float64
+                assert float(found["b"][0]) == size + by
+
+
+def test_an_argument_has_an_axis_and_is_float64_whatever_jax_is_set_to() -> None:
+    import jax
+
+    from tacit.samplers.backend import argument
+
+    with jax.enable_x64(False):
+        found = argument(3)
+    assert (found.shape, str(found.dtype)) == ((1,), "float64")
