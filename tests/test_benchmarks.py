@@ -96,7 +96,7 @@ def test_a_page_of_a_gpu_names_the_hardware_and_what_failed(module, tmp_path):
             "device": "Some GPU",
             "machine": "9 cores",
             "first_seconds": 20.0,
-            "again_seconds": 1.0,
+            "again_seconds": [1.0],
         },
         "bad": {"what": "work", "device": "Some GPU", "machine": "9 cores", "error": "stopped after 5 s"},
     }
