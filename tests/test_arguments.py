@@ -18,6 +18,9 @@ CASES = {
     "linear with levels": (tacit.LinearRegression("y ~ a + b"), tacit.Schema(**NUMBERS, b=["u", "v"])),
     "logistic": (tacit.LogisticRegression("y ~ a"), tacit.Schema(y=["no", "yes"], a=(-1, 1))),
     "poisson": (tacit.PoissonRegression("y ~ a"), tacit.Schema(y=(0, 5), a=(-1, 1))),
+    "normal": (tacit.Normal("y"), tacit.Schema(y=(-1, 1))),
+    "exponential": (tacit.Exponential("y"), tacit.Schema(y=(0, 5))),
+    "categorical": (tacit.Categorical("y"), tacit.Schema(y=["a", "b", "c"])),
 }
 
 

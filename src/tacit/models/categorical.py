@@ -136,13 +136,13 @@ class Categorical(Model, LocalModel, ConjugateModel):
         return {"level": list(map(str, schema.category(self.column).levels))}
 
 
-def _all_counts(released: Any, problem: Problem) -> Any:
+def _all_counts(released: Any, problem: Problem, n: Any) -> Any:
     """The released counts with, for two levels, the one that n implies put in front."""
     import jax.numpy as jnp
 
     statistic = problem.statistic
     assert isinstance(statistic, Counts)
-    return released if len(statistic.counted) > 1 else jnp.stack([problem.n - released[0], released[0]])
+    return released if len(statistic.counted) > 1 else jnp.stack([n - released[0], released[0]])
 
 
 def _gibbs(problem: Problem, settings: Settings) -> Chain:
@@ -151,9 +151,10 @@ def _gibbs(problem: Problem, settings: Settings) -> Chain:
     import jax.numpy as jnp
     import numpy as np
 
+    from tacit.samplers.backend import argument
     from tacit.samplers.latent_counts import nearest_counts, strides, sweep
 
-    prior, statistic, noise, n = problem.prior, problem.statistic, problem.noise, problem.n
+    prior, statistic, noise = problem.prior, problem.statistic, problem.noise
     assert isinstance(prior, DirichletPrior)
     assert isinstance(statistic, Counts)
     levels = len(statistic.levels)
@@ -161,13 +162,13 @@ def _gibbs(problem: Problem, settings: Settings) -> Chain:
     entry_of = np.zeros(levels, int)
     entry_of[list(statistic.counted)] = range(len(statistic.counted))
     counted = np.isin(np.arange(levels), statistic.counted)
-    scales = np.array(noise.scales, np.float64) / statistic.unit
-    step_sizes = strides(min(n + 1.0, 8 * max(noise.sd) / statistic.unit))
+    n, scales = argument(problem.n), argument(np.array(noise.scales, np.float64) / statistic.unit)
+    step_sizes = strides(min(problem.n + 1.0, 8 * max(noise.sd) / statistic.unit))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         def log_noise(level: Any, count: Any) -> Any:
             entry = jnp.asarray(entry_of)[level]
-            scored = noise.standard_log_density((released[entry] - count) / jnp.asarray(scales)[entry], jnp)
+            scored = noise.standard_log_density((released[entry] - count) / scales[entry], jnp)
             return jnp.where(jnp.asarray(counted)[level], scored, 0.0)
 
         def step(counts: Any, key: Any) -> tuple[Any, Any]:
@@ -175,7 +176,7 @@ def _gibbs(problem: Problem, settings: Settings) -> Chain:
             return counts, counts
 
         for_warmup, for_draws, for_theta = jax.random.split(key, 3)
-        counts = nearest_counts(_all_counts(released, problem), n)
+        counts = nearest_counts(_all_counts(released, problem, n[0]), n[0])
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
         _, counts = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
         return {"theta": jax.random.dirichlet(for_theta, concentration + counts), "count": counts}, {}
@@ -201,7 +202,7 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
     assert isinstance(prior, DirichletPrior)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        counts = jnp.maximum(_all_counts(released, problem), 0)
+        counts = jnp.maximum(_all_counts(released, problem, n), 0)
         counts = counts * n / jnp.maximum(jnp.sum(counts), 1e-9)
         counts = jnp.broadcast_to(counts, (settings.draws, *counts.shape))
         return {"theta": jax.random.dirichlet(key, prior.vector(counts.shape[-1]) + counts), "count": counts}, {}

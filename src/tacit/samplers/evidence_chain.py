@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.errors import expected
+from tacit.samplers.backend import argument
 from tacit.samplers.chain import Chain, Settings
 from tacit.samplers.clamped_laws import Law, power_moments
 from tacit.samplers.peak_chain import Geometry, at_least, peak_chain
@@ -37,13 +38,16 @@ class Sums:
     """Sums over ``n`` rows of the ``powers`` of the clamped value, plus noise of ``scales``: normal sds, or Laplace.
 
     Several releases of the same sums stand one after the other, each with noise of its own; ``laplace`` says for all
-    numbers, or for each, which noise it is.
+    numbers, or for each, which noise it is. ``n`` and ``scales`` become arguments of compiled programs.
     """
 
-    n: int
+    n: Any
     powers: tuple[int, ...]
-    scales: tuple[float, ...]
+    scales: Any
     laplace: bool | tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        _as_arguments(self)
 
     @property
     def size(self) -> int:
@@ -175,12 +179,16 @@ class NoisyCounts:
 
     With theta_S the shares of those items and D = n theta_S + variances, the counts have covariance
     diag(D) - n theta_S theta_S', whose determinant is prod D times 1 - sum theta_S + sum theta_S variances / D.
+    ``n`` and ``scales`` become arguments of compiled programs.
     """
 
-    n: int
+    n: Any
     counted: tuple[int, ...]
-    scales: tuple[float, ...]
+    scales: Any
     laplace: bool
+
+    def __post_init__(self) -> None:
+        _as_arguments(self)
 
     @property
     def size(self) -> int:
@@ -194,11 +202,11 @@ class NoisyCounts:
 
     def log_likelihood(self, theta: Any, numbers: Any, variances: Any) -> Any:
         """N(numbers; n theta_S, covariance + variances)."""
-        shares = theta[np.array(self.counted)]
-        diagonal = self.n * shares + variances
+        n, shares = self.n[0], theta[np.array(self.counted)]
+        diagonal = n * shares + variances
         rest = jnp.sum(shares * variances / diagonal) + (0.0 if self.size == theta.size else 1 - jnp.sum(shares))
-        residual = numbers - self.n * shares
-        form = jnp.sum(residual**2 / diagonal) + self.n * jnp.sum(shares * residual / diagonal) ** 2 / rest
+        residual = numbers - n * shares
+        form = jnp.sum(residual**2 / diagonal) + n * jnp.sum(shares * residual / diagonal) ** 2 / rest
         return -0.5 * (form + jnp.sum(jnp.log(diagonal)) + jnp.log(rest))
 
 
@@ -265,6 +273,12 @@ def simplex_chain(
 
     geometry = Geometry(target, information, start, flattest, moments)
     return peak_chain(evidence, geometry, lambda t: {"theta": theta(t)}, settings)
+
+
+def _as_arguments(piece: Sums | NoisyCounts) -> None:
+    """A program that is compiled for some n and scales then serves all others: see `tacit.samplers.arguments`."""
+    for name in ("n", "scales"):
+        object.__setattr__(piece, name, argument(getattr(piece, name)))
 
 
 def _log_normal(residual: Any, covariance: Any) -> Any:

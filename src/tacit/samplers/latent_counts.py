@@ -78,7 +78,7 @@ def _pick(uniform: Any, count: int) -> Any:
     return jnp.floor(uniform * count).astype(jnp.int32)
 
 
-def nearest_counts(values: Any, n: int) -> Any:
+def nearest_counts(values: Any, n: Any) -> Any:
     """Whole, non-negative counts with sum n, close to ``values``: where a chain starts."""
     positive = jnp.maximum(values, 0) + 1e-9
     shares = positive / jnp.sum(positive) * n

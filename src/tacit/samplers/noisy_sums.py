@@ -23,7 +23,7 @@ _NODES, _WEIGHTS = leggauss(32)
 _NORMAL_REACH, _LAPLACE_REACH = 8.0, 40.0  # standard deviations, scales
 
 
-def normal_laplace(residual: Any, sd: Any, scale: float) -> Any:
+def normal_laplace(residual: Any, sd: Any, scale: Any) -> Any:
     """The log density of N(0, ``sd``^2) + Laplace(``scale``) at ``residual``.
 
     With r the residual, s the sd and b the scale it is log of 1/(2b) e^{s^2/(2b^2)} times
@@ -32,10 +32,10 @@ def normal_laplace(residual: Any, sd: Any, scale: float) -> Any:
     ratio, place = sd / scale, residual / sd
     up = -residual / scale + log_ndtr(place - ratio)
     down = residual / scale + log_ndtr(-place - ratio)
-    return jnp.logaddexp(up, down) + ratio**2 / 2 - math.log(2 * scale)
+    return jnp.logaddexp(up, down) + ratio**2 / 2 - jnp.log(2 * scale)
 
 
-def two_normal_laplace(residual: Any, covariance: Any, scales: tuple[float, float]) -> Any:
+def two_normal_laplace(residual: Any, covariance: Any, scales: Any) -> Any:
     """The log density of N(0, ``covariance``) + independent Laplace noise of ``scales`` at ``residual`` (2,).
 
     The first normal part e runs over 8 of its standard deviations and 40 scales around the first residual, in three
@@ -55,7 +55,7 @@ def two_normal_laplace(residual: Any, covariance: Any, scales: tuple[float, floa
     half = jnp.diff(cuts)[:, None] / 2
     e = cuts[:-1, None] + half * (1 + _NODES)
     log_first = -((e / first) ** 2) / 2 - jnp.log(first * math.sqrt(2 * math.pi))
-    log_noise = -jnp.abs(residual[0] - e) / scales[0] - math.log(2 * scales[0])
+    log_noise = -jnp.abs(residual[0] - e) / scales[0] - jnp.log(2 * scales[0])
     terms = log_first + log_noise + normal_laplace(residual[1] - slope * e, rest, scales[1])
     return jax.scipy.special.logsumexp(terms, b=half * _WEIGHTS)
 
@@ -73,7 +73,7 @@ def log_marginal(piece: Any, law: Law, phi: Any, numbers: Any) -> Any:
     # Far below the noise; a law may have no spread at all.
     covariance = covariance + (1e-9 * piece.n) ** 2 * np.eye(piece.size)
     if not np.all(piece.laplace):
-        return piece.log_likelihood(law, phi, numbers, np.square(piece.scales) + (1e-9 * piece.n) ** 2)
+        return piece.log_likelihood(law, phi, numbers, piece.scales**2 + (1e-9 * piece.n) ** 2)
     if piece.size == 1:
         return normal_laplace(numbers[0] - mean[0], jnp.sqrt(covariance[0, 0]), piece.scales[0])
-    return two_normal_laplace(numbers - mean, covariance, (piece.scales[0], piece.scales[1]))
+    return two_normal_laplace(numbers - mean, covariance, piece.scales)

@@ -56,7 +56,7 @@ class _Noise:
     """The noise of all pieces: which of it is Laplace, and its variances given the mixing variables."""
 
     def __init__(self, evidence: Sequence[Any]) -> None:
-        self.scales = [np.asarray(getattr(piece, "scales", ()), np.float64) for piece in evidence]
+        self.scales = [getattr(piece, "scales", np.zeros(0)) for piece in evidence]
         given = [np.asarray(getattr(piece, "laplace", False)) for piece in evidence]
         self.laplace = [np.broadcast_to(own, scale.shape) for own, scale in zip(given, self.scales, strict=True)]
         self.mixed = [bool(own.any()) for own in self.laplace]  # with a mixing variable for every number
