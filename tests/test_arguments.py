@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,21 @@ CASES = {
 }
 
 
-def _texts(model: Any, schema: Any, n: int, epsilon: float) -> list[str]:
-    """The programs of the default method before compilation: NUTS, and fresh noise where there is that."""
+def _texts(
+    model: Any, schema: Any, n: int, epsilon: float, *, method: str | None = None, sites: int = 1, normal: bool = False
+) -> list[str]:
+    """The programs of a method before compilation: NUTS, and fresh noise where there is that."""
     import jax
 
     from tacit.samplers.arguments import _program
     from tacit.samplers.backend import float64
 
-    plan = tacit.Plan(model, schema, tacit.PureDP(epsilon))
+    plan = tacit.Plan(model, schema, tacit.ApproxDP(epsilon, 1e-6) if normal else tacit.PureDP(epsilon))
     problem = problem_of(plan, None, n)
-    chain = problem.methods[method_for(problem, None)].build(problem, SETTINGS)
+    problem = replace(problem, sites=tuple(replace(problem.sites[0], n=n + i) for i in range(sites)))
+    chain = problem.methods[method or method_for(problem, None)].build(problem, SETTINGS)
     with float64():
-        inputs = jax.random.key(0), np.zeros(len(plan.statistic().entries))
+        inputs = jax.random.key(0), np.zeros(sites * len(plan.statistic().entries))
         found: list[str] = []
         for one in (chain.quick, chain.sure) if isinstance(chain, Either) else (chain,):
             program, given, _ = _program(one, inputs)
@@ -46,6 +50,25 @@ def _texts(model: Any, schema: Any, n: int, epsilon: float) -> list[str]:
 @pytest.mark.parametrize("case", CASES)
 def test_n_and_epsilon_do_not_change_the_program(case: str) -> None:
     assert _texts(*CASES[case], 200, 1.0) == _texts(*CASES[case], 12_345, 0.37)
+
+
+@pytest.mark.parametrize(
+    ("case", "more"),
+    [
+        ("linear", {"sites": 2}),
+        ("linear", {"normal": True}),
+        ("logistic", {"sites": 2, "normal": True}),
+        ("normal", {"sites": 2, "normal": True}),
+        ("categorical", {"method": "shares", "sites": 2}),
+    ],
+)
+def test_nor_with_several_sites_or_normal_noise(case: str, more: dict[str, Any]) -> None:
+    assert _texts(*CASES[case], 200, 1.0, **more) == _texts(*CASES[case], 12_345, 0.37, **more)
+
+
+def test_categories_change_at_a_few_widths_of_the_noise() -> None:
+    """The strides of their moves are a part of the program: 1 at epsilon = 1, and 1 and 8 at epsilon = 0.1."""
+    assert _texts(*CASES["categorical"], 200, 1.0) != _texts(*CASES["categorical"], 200, 0.1)
 
 
 def test_another_model_changes_the_program() -> None:

@@ -2,9 +2,12 @@
 
 A chain closes over numbers. Some are the same whatever was released, as the points of a quadrature, and are best
 compiled in as constants. Others differ from one release to the next: the number of rows, the scales of the noise. With
-these compiled in, every release would be compiled anew. JAX tells the two apart: a numpy array that a function closes
-over is a constant of its, and a JAX array (`tacit.samplers.backend.argument` makes them) can be handed to the program
-from outside. Its text is then the same for every such release, and the cache on disk has it.
+these compiled in, every release would be compiled anew. Here the kind of array tells the two apart: a numpy array that
+a function closes over is a constant, and a JAX array (`tacit.samplers.backend.argument` makes them) is handed to the
+program from outside. Its text is then the same for every such release, and the cache on disk has it.
+
+This counts on `jax.make_jaxpr` to list the JAX arrays that a function closes over, as it does unless the flag
+jax_use_simplified_jaxpr_constants is set. Otherwise they are constants: draws stay the same, and compile anew.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ def with_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _program(function: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, list[Any], Any]:
-    """The compiled program, what it is to be given before its inputs, and how its results hang together."""
+    """The program, compiled at its first call, what it is given before its inputs, and the tree of its results."""
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs)
     given = [one for one in closed.consts if isinstance(one, jax.Array)]
 

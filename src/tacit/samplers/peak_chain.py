@@ -87,8 +87,8 @@ def peak_chain(
 ) -> Chain:
     """The chain of a target; ``parameters`` gives the draws by name from t, ``accepted`` is the rate aimed at.
 
-    A piece has a ``size``, how many of the released numbers are its own. One with noise of its own has ``scales`` and
-    says whether it is ``laplace``, altogether or number by number.
+    A piece has a ``size``, how many of the released numbers are its own. One with noise of its own has ``scales``,
+    an array, and says whether it is ``laplace``, altogether or number by number.
     """
     if not evidence:
         raise expected("evidence", list(evidence), "to hold at least one piece")
