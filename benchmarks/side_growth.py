@@ -32,7 +32,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     rows += _curve("chains, linear, 3 covariates", few((1, 8, 64)), lambda c: _linear(3, 1000, chains=c), quick)
     rows += _curve("datasets at once, linear, 3 covariates", few((4, 32, 256)), lambda m: _linear(3, 1000, m), quick)
     rows += _curve("reports N, normal, sampling", few((10_000, 100_000, 1_000_000)), _reports, quick)
-    rows += _curve("reports N, normal, summing up", few((100_000, 1_000_000)), _summing, quick, compiled=False)
+    rows += _curve("reports N, normal, summing up", few((100_000, 1_000_000)), _summing, quick)
     statistics_of = {d: (d + 2) * (d + 3) // 2 - 1 for d in (1, 2, 4, 8)}
     own = next(row for row in rows if row["job"].startswith("covariates") and "points" in row)
     found = [(statistics_of[d], t) for d, t in own["points"]]
@@ -41,24 +41,20 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def _curve(
-    job: str, sizes: tuple[int, ...], build: Callable[[int], Callable[[], float]], quick: bool, compiled: bool = True
+    job: str, sizes: tuple[int, ...], build: Callable[[int], Callable[[], float]], quick: bool
 ) -> list[dict[str, Any]]:
     """A row a size, and one with the exponent."""
     rows: list[dict[str, Any]] = []
     points: list[tuple[int, float]] = []
     for size in sizes:
         call = build(size)
-        begin = time.perf_counter()
         call()
-        first = time.perf_counter() - begin
         seconds, effective = [], 0.0
         for _ in range(1 if quick else 3):
             begin = time.perf_counter()
             effective = call()
             seconds.append(time.perf_counter() - begin)
-        note = f"first call {first:.1f} s" if compiled else None
-        rows.append({"job": f"{job}: {size:,}", "who": "tacit", "seconds": seconds, "effective": effective or None,
-                     "note": note})  # fmt: skip
+        rows.append({"job": f"{job}: {size:,}", "who": "tacit", "seconds": seconds, "effective": effective or None})
         points.append((size, statistics.median(seconds)))
     return [*rows, _fitted(job, points)]
 
