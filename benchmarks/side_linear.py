@@ -23,6 +23,7 @@ RECORDS = Way("exact data augmentation, record by record", "tacit augment", warm
 # Ahead of every peer from a cold and from a warm start; in sampling alone 100 times ahead of the Gibbs sampler.
 COMPILING = "nearly all of tacit's time is starting and compiling, and the numpy sampler compiles nothing"
 SWEEPS = "a draw of tacit costs tens of gradients, a sweep of the numpy sampler less than a millisecond"
+SWEEPS += "; trajectories of one length, below, get there"
 CASES = (
     (3, 1_000, [TACIT, LEAPS, GIBBS, NUTPIE, PYMC, RECORDS], (1.0, 1.0, 100.0)),
     (5, 100_000, [TACIT, GIBBS], (None, None, 100.0)),
