@@ -28,9 +28,8 @@ from tacit.samplers.explore import explore
 from tacit.samplers.noises import Noises, split_by_site
 from tacit.samplers.response import log_evidence, placed, update
 
-
-# With 3 covariates and 1,000 rows a draw took 27 gradients at 0.8, the usual rate, and 16 at 0.7; effective draws a second
-# rose from 970 to 1,370.
+# With 3 covariates and 1,000 rows a draw took 27 gradients at 0.8, the usual rate, and 16 at 0.7; effective draws a
+# second rose from 970 to 1,370.
 _ACCEPTED = 0.7
 
 
