@@ -72,7 +72,7 @@ def test_categories_change_at_a_few_widths_of_the_noise() -> None:
 
 
 def test_another_model_changes_the_program() -> None:
-    """Or the test above could not fail."""
+    """Or the tests above could not fail."""
     schema = tacit.Schema(**NUMBERS, b=(-1, 1))
     assert _texts(*CASES["linear"], 200, 1.0) != _texts(tacit.LinearRegression("y ~ a + b"), schema, 200, 1.0)
 
