@@ -1,0 +1,188 @@
+"""What must be the same for two neighbours, and how far their exact sums may be apart."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import tacit
+from tacit.engines.threads import Threads
+
+from .pairs import Pair
+from .tables import Table
+
+Reader = Callable[[Any, tacit.Plan, Any], tuple[int, tuple[int, ...]]]
+"""Reads data by a plan, telling an observer of its progress: n and the exact sums."""
+
+
+_ROOT = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())  # memory is many times faster
+
+
+class Unwritable(Exception):
+    """The writer itself takes no such table."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that somebody sees who runs it, and what nobody sees: the exact sums."""
+
+    n: int | None
+    error: str | None
+    output: str
+    progress: tuple[int | None, ...]
+    totals: tuple[int, ...] | None = field(repr=False)
+
+    @property
+    def seen(self) -> tuple[Any, ...]:
+        return self.n, self.error, self.output, self.progress
+
+
+class Violation(AssertionError):
+    """Two neighbours that tell themselves apart."""
+
+
+@dataclass
+class Observer:
+    """A progress bar that remembers what it was told."""
+
+    told: list[int | None] = field(default_factory=list)
+
+    def expect(self, rows: int | None) -> None:
+        self.told.append(rows)
+
+    def __call__(self, rows: int) -> None:
+        self.told.append(rows)
+
+
+def by_partial(engine: Any = None) -> Reader:
+    """The exact sums as `tacit.partial` finds them, on ``engine``."""
+
+    def read(data: Any, plan: tacit.Plan, progress: Any) -> tuple[int, tuple[int, ...]]:
+        found = tacit.partial(data, plan, dataset="rows", engine=engine or Threads(1), progress=progress)
+        return found.n, found.totals
+
+    return read
+
+
+def outcome(data: Any, plan: tacit.Plan, read: Reader) -> Outcome:
+    """What reading ``data`` does."""
+    observer, error, found = Observer(), None, (None, None)
+    with _captured() as output:
+        try:
+            found = read(data, plan, observer)
+        except Exception as caught:  # no kind of error may tell two neighbours apart
+            causes = (caught.__cause__, caught.__context__)
+            error = f"{type(caught).__name__}: {caught} {[type(cause).__name__ for cause in causes]}"
+    return Outcome(found[0], error, "".join(output), tuple(observer.told), found[1])
+
+
+@contextmanager
+def _captured() -> Iterator[list[str]]:
+    """What is printed or warned, by Python or by compiled code."""
+    found: list[str] = []
+    out, err = io.StringIO(), io.StringIO()
+    with tempfile.TemporaryFile() as file, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        saved = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            with redirect_stdout(out), redirect_stderr(err):
+                yield found
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+        file.seek(0)
+        found += [
+            out.getvalue(),
+            err.getvalue(),
+            file.read().decode("utf-8", "replace"),
+            *(str(one.message) for one in warned),
+        ]
+
+
+def check(
+    pair: Pair, write: Callable[[Table, Path], Any], read: Reader | None = None, *, count: bool = True
+) -> Outcome:
+    """Store both tables, read both, and raise `Violation` where they differ by more than the plan claims.
+
+    ``count``: the number of rows must also be the true one, if there is one.
+    """
+    first, second = (_outcome_of(table, pair.plan, write, read or by_partial()) for table in (pair.first, pair.second))
+    if first.seen != second.seen:
+        raise Violation(f"what is seen differs:\n  {first}\n  {second}")
+    if first.error is None and count and first.n != pair.n:
+        raise Violation(f"n is {first.n} for {pair.n} rows")
+    if first.error is not None and not first.error.startswith("InputError: Expected "):
+        raise Violation(f"an error that is none of tacit's: {first.error}")
+    if first.error is not None and "counts as spent" in first.error:
+        raise Violation(f"a row ended the run: {first.error}")
+    if first.totals is not None and second.totals is not None:
+        _check_distance(pair.plan, first.totals, second.totals)
+    return first
+
+
+def _outcome_of(table: Table, plan: tacit.Plan, write: Callable[[Table, Path], Any], read: Reader) -> Outcome:
+    folder = _ROOT / f"tacit-neighbours-{os.getpid()}"  # the same for both: messages name it
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    data = None
+    try:
+        with _captured(), suppress(Exception):
+            data = write(table, folder)
+        if data is None:
+            raise Unwritable
+        return outcome(data, plan, read)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_distance(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    claim = plan.sensitivity()
+    steps = [Fraction(a - b) / w for a, b, w in zip(first, second, claim.relative_scales, strict=True)]
+    l1, l2_squared = sum(map(abs, steps), Fraction(0)), sum((step * step for step in steps), Fraction(0))
+    if l1 > claim.l1 or l2_squared > claim.l2_squared:
+        ratio = max(float(l1 / claim.l1), float(l2_squared / claim.l2_squared) ** 0.5)
+        raise Violation(f"the sums are {ratio:.4g} times the claimed sensitivity apart")
+
+
+def shrink(pair: Pair, broken: Callable[[Pair], bool]) -> Pair:
+    """The same violation with fewer of the people whose rows both tables have."""
+    person = pair.plan.mechanism.person
+    place = None if person is None else pair.first.names.index(person.id)
+    common, left = [], list(pair.second.rows)
+    for row in pair.first.rows:
+        if row in left:
+            left.remove(row)
+            common.append(row)
+    for one in common if place is None else {repr(row[place]): row for row in common}.values():
+        gone = [one] if place is None else [row for row in common if repr(row[place]) == repr(one[place])]
+        smaller = replace(
+            pair,
+            first=pair.first.less(gone),
+            second=pair.second.less(gone),
+            n=pair.n - (person.max_rows if person else 1),
+        )
+        if smaller.first.rows and smaller.second.rows and broken(smaller):
+            pair = smaller
+    return pair
+
+
+def show(pair: Pair) -> str:
+    """A pair as a person can read it and type it."""
+    lines = [pair.plan.to_toml(), f"stored: {dict(pair.first.kinds)}"]
+    for label, table, other in (("first", pair.first, pair.second), ("second", pair.second, pair.first)):
+        lines += [label, *(f"{' ' if row in other.rows else '*'} {_short(row)}" for row in table.rows)]
+    return "\n".join(lines)
+
+
+def _short(row: tuple[Any, ...]) -> str:
+    return ", ".join(text if len(text) < 80 else f"{text[:60]}... ({len(text)} letters)" for text in map(repr, row))

@@ -1,0 +1,85 @@
+"""Python's own containers, pandas and polars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import arrow_media, text_media
+from .catalogue import TEXT_KINDS
+from .tables import Table, arrow_array, arrow_table, texts, whole
+
+
+def as_dict(table: Table, folder: Path) -> dict[str, Any]:
+    """Lists of objects, bytes among them; a column that is stored in a special way is an Arrow array."""
+    return {
+        name: table.cells(name) if kind not in ("dictionary", "runs") else arrow_array(kind, table.cells(name))
+        for name, kind in table.kinds.items()
+    }
+
+
+def as_arrays(table: Table, folder: Path) -> dict[str, Any]:
+    return {name: arrow_array(kind, table.cells(name)).to_numpy(zero_copy_only=False) if kind != "text" else np.array(table.cells(name), object)
+            for name, kind in table.kinds.items()}  # fmt: skip
+
+
+def pandas_objects(table: Table, folder: Path) -> Any:
+    import pandas as pd
+
+    columns = {
+        name: texts(table.cells(name)) if kind in TEXT_KINDS else table.cells(name)
+        for name, kind in table.kinds.items()
+    }
+    return pd.DataFrame(columns, dtype=object)
+
+
+def pandas_inferred(table: Table, folder: Path) -> Any:
+    """What pandas makes of cells that were text and numbers in Python: numbers as numbers."""
+    import pandas as pd
+
+    return pd.DataFrame({name: [_loosely(cell) for cell in texts(table.cells(name))] for name in table.names})
+
+
+def _loosely(cell: str | None) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(cell)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return {"True": True, "False": False}.get(cell or "", cell)
+
+
+def pandas_csv(table: Table, folder: Path) -> Any:
+    import pandas as pd
+
+    return whole(pd.read_csv(text_media.csv(table, folder), encoding_errors="surrogateescape"), table)
+
+
+def pandas_csv_arrow(table: Table, folder: Path) -> Any:
+    import pandas as pd
+
+    return whole(pd.read_csv(text_media.csv(table, folder), dtype_backend="pyarrow"), table)
+
+
+def pandas_categories(table: Table, folder: Path) -> Any:
+    return pandas_csv(table, folder).astype("category")
+
+
+def pandas_parquet(table: Table, folder: Path) -> Any:
+    import pandas as pd
+
+    return pd.read_parquet(arrow_media.parquet(table, folder))
+
+
+def polars_frame(table: Table, folder: Path) -> Any:
+    import polars as pl
+
+    return pl.from_arrow(arrow_table(table))
+
+
+def polars_csv(table: Table, folder: Path) -> Any:
+    import polars as pl
+
+    return whole(pl.read_csv(text_media.csv(table, folder), infer_schema_length=None), table)

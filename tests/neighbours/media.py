@@ -1,0 +1,99 @@
+"""Every medium that a table may come in: who writes it, what its columns may be stored as, and what tacit is handed.
+
+A medium that is not in `MEDIA` is not attacked. Writers are the ordinary ones (pandas, pyarrow, polars, DuckDB), so that
+whatever they guess from a whole table is part of the attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import arrow_media, duckdb_media, frame_media, text_media
+from .catalogue import KINDS, PEOPLE
+from .tables import Table
+
+Writer = Callable[[Table, Path], Any]
+
+TEXT = ("text",)
+ARROW = tuple(KINDS)
+PARQUET = tuple(kind for kind in ARROW if kind not in ("runs", "text view"))
+FRAME = ("text", "large text", "dictionary", "int", "uint", "float", "float32", "bool", "date", "stamp")
+DUCKDB = ("text", "int", "uint", "huge", "float", "float32", "decimal", "bool", "date", "stamp")
+WHOLE = ("int", "uint", "huge")
+
+
+@dataclass(frozen=True)
+class Medium:
+    """``write`` stores a table in an empty folder and says what tacit is handed.
+
+    ``inferred``: somebody guesses types from the text of the whole table. ``people``: how identifiers may be stored.
+    ``portable``: the workers of a cluster can read it. ``refused``: tacit takes no such table at all, whatever it holds.
+    ``share``: how often it is drawn, as some take longer.
+    """
+
+    name: str
+    write: Writer
+    kinds: tuple[str, ...] = TEXT
+    people: tuple[str, ...] = ()
+    inferred: bool = False
+    portable: bool = False
+    refused: bool = False
+    share: int = 4
+
+
+def _identifiers(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(kind for kind in kinds if kind in PEOPLE and kind != "float")
+
+
+_ALL = (
+    Medium("dict of lists", frame_media.as_dict, ARROW, _identifiers(ARROW)),
+    Medium("dict of arrays", frame_media.as_arrays, ("int", "uint", "float", "float32", "bool", "text"), ("int", "uint", "text")),
+    Medium("csv", text_media.csv, TEXT, TEXT, portable=True),
+    Medium("csv, crlf, no last newline", text_media.csv_crlf, TEXT, TEXT, portable=True),
+    Medium("csv, byte order mark", text_media.csv_marked, TEXT, TEXT),
+    Medium("tsv", text_media.tsv, TEXT, TEXT, portable=True),
+    Medium("csv of raw lines", text_media.csv_lines, TEXT, portable=True),
+    Medium("csv by pandas", text_media.csv_by_pandas, TEXT, TEXT),
+    Medium("csv folder", text_media.csv_folder, TEXT, TEXT, portable=True),
+    Medium("csv pattern with links", text_media.csv_linked, TEXT),
+    Medium("table", arrow_media.table, ARROW, _identifiers(ARROW)),
+    Medium("chunks", arrow_media.chunks, ARROW, _identifiers(ARROW)),
+    Medium("slices", arrow_media.slices, ARROW, _identifiers(ARROW)),
+    Medium("stream", arrow_media.stream, ARROW, _identifiers(ARROW)),
+    Medium("record batch", arrow_media.batch, ARROW, _identifiers(ARROW)),
+    Medium("table from csv", arrow_media.read_csv, inferred=True),
+    Medium("parquet", arrow_media.parquet, PARQUET, _identifiers(PARQUET), portable=True),
+    Medium("parquet folder", arrow_media.parquet_folder, PARQUET, _identifiers(PARQUET), portable=True),
+    Medium("parquet folder of several types", arrow_media.parquet_mixed, WHOLE, WHOLE, portable=True),
+    Medium("parquet folder with links", arrow_media.parquet_links, PARQUET, _identifiers(PARQUET), portable=True),
+    Medium("parquet folder with a hard link", arrow_media.parquet_hard_link, PARQUET, share=2),
+    Medium("parquet folder with a folder's link", arrow_media.parquet_folder_link, PARQUET, share=2),
+    Medium("parquet folder with a loop", arrow_media.parquet_loop, PARQUET, share=2),
+    Medium("parquet pattern with a folder's link", arrow_media.parquet_pattern, PARQUET, share=2),
+    Medium("parquet pattern with a link", arrow_media.parquet_file_pattern, PARQUET, share=2),
+    Medium("parquet list with a hard link", arrow_media.parquet_list, PARQUET, share=2),
+    Medium("feather", arrow_media.feather, PARQUET, _identifiers(PARQUET), portable=True),
+    Medium("ipc", arrow_media.ipc, ("text", "int", "float", "runs", "large text", "decimal"), ("text", "int", "decimal"), portable=True),
+    Medium("hive folder", arrow_media.hive_folder, TEXT, TEXT, portable=True, share=2),
+    Medium("hive dataset", arrow_media.hive_dataset, inferred=True, share=4),
+    Medium("hive dataset, types declared", arrow_media.hive_declared, TEXT, share=2),
+    Medium("parquet dataset", arrow_media.dataset, PARQUET, _identifiers(PARQUET), portable=True),
+    Medium("pandas", frame_media.pandas_objects, ARROW, _identifiers(ARROW)),
+    Medium("pandas from lists", frame_media.pandas_inferred, inferred=True),
+    Medium("pandas from csv", frame_media.pandas_csv, inferred=True),
+    Medium("pandas from csv, pyarrow", frame_media.pandas_csv_arrow, inferred=True),
+    Medium("pandas from parquet", frame_media.pandas_parquet, FRAME, ("text", "dictionary")),
+    Medium("pandas categories from csv", frame_media.pandas_categories, inferred=True),
+    Medium("polars", frame_media.polars_frame, FRAME, ("text", "int", "uint", "date", "bool")),
+    Medium("polars from csv", frame_media.polars_csv, inferred=True),
+    Medium("duckdb file", duckdb_media.file, DUCKDB, _identifiers(DUCKDB), portable=True, share=2),
+    Medium("duckdb schemas and views", duckdb_media.schemas, DUCKDB, _identifiers(DUCKDB), share=2),
+    Medium("duckdb table of a view's name", duckdb_media.shadowed, DUCKDB, share=2),
+    Medium("duckdb connection", duckdb_media.connection, DUCKDB, _identifiers(DUCKDB), share=2),
+    Medium("duckdb from csv", duckdb_media.read_csv, inferred=True, share=2),
+)  # fmt: skip
+
+MEDIA: dict[str, Medium] = {medium.name: medium for medium in _ALL}

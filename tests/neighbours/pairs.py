@@ -1,0 +1,193 @@
+"""Random pairs: a plan, and two tables that differ in the row, or in all the rows, of one person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+import tacit
+from tacit.schema import Category, Number
+
+from .catalogue import BOUNDS, COUNT_BOUNDS, KINDS, LEVELS, NAMES, PEOPLE, TEXT_KINDS
+from .tables import Table
+
+_TRIES = 60
+_PLANS = 500
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbours under ``plan``. ``n`` is the number of rows that count in either."""
+
+    plan: tacit.Plan
+    first: Table
+    second: Table
+    n: int
+
+
+def draw_pair(random: Random, kinds: Sequence[str], people: Sequence[str] = (), *, inferred: bool = False) -> Pair:
+    """A pair whose columns are stored as ``kinds``; where ``people`` has kinds of identifiers, some have a person's.
+
+    ``inferred``: the columns are text, of which a reader will guess types. So all rows but one are alike, and a guess
+    that changes with the last one is about all of them.
+    """
+    plan = _plan(random.randrange(_PLANS), people=bool(people) and random.random() < 0.4, levels=inferred)
+    needed = plan.crossing().columns
+    others = [name for name in NAMES if name not in plan.schema and name != _id_of(plan)]
+    names = [*needed, *random.sample(others, random.choice((1, 1, 2) if inferred else (0, 1, 1, 2)))]
+    random.shuffle(names)
+    if inferred:  # the last column is the one that a partitioned table has in the names of its folders
+        names.sort(key=lambda name: name in needed and isinstance(plan.schema[name], Category))
+    stored = {name: random.choice(list(kinds)) for name in names}
+    draw = {name: _drawer(random, plan, name, stored[name], alike=inferred) for name in names}
+    person = plan.mechanism.person
+    if person is None:
+        rows = [tuple(draw[name]() for name in names) for _ in range(random.choice((1, 2, 3, 5, 9, 17, 17)))]
+        wild = {name: _drawer(random, plan, name, stored[name], alike=False) for name in names}
+        place = random.randrange(len(rows))
+        changed = tuple(wild[name]() if random.random() < 0.8 else rows[place][i] for i, name in enumerate(names))
+        first, second = Table(stored, tuple(rows)), Table(stored, (*rows[:place], changed, *rows[place + 1 :]))
+        return Pair(plan, first, second, len(rows))
+    kind = random.choice(list(people))
+    stored = {person.id: kind, **stored}
+    everyone = random.sample(PEOPLE[kind], random.randint(2, min(8, len(PEOPLE[kind]))))
+    newcomer = everyone.pop() if len(everyone) > 2 or random.random() < 0.5 else everyone[-1]
+
+    def rows_of(who: object) -> list[tuple[Any, ...]]:
+        return [(who, *(draw[name]() for name in names)) for _ in range(random.choice((1, 1, 2, 3, 5)))]
+
+    others_rows = [row for who in everyone[:-1] for row in rows_of(who)]
+    first_rows, second_rows = others_rows + rows_of(everyone[-1]), others_rows + rows_of(newcomer)
+    random.shuffle(first_rows)
+    random.shuffle(second_rows)
+    return Pair(
+        plan, Table(stored, tuple(first_rows)), Table(stored, tuple(second_rows)), len(everyone) * person.max_rows
+    )
+
+
+def _id_of(plan: tacit.Plan) -> str | None:
+    return plan.mechanism.person.id if plan.mechanism.person else None
+
+
+@lru_cache(maxsize=None)
+def _plan(number: int, *, people: bool, levels: bool) -> tacit.Plan:
+    """One of some hundred plans: to prove the sensitivity of a new one takes longer than to read a table."""
+    random = Random(f"plan {number}")
+    wanted = levels and number % 4 > 0  # most of what readers guess matters for levels
+    for _ in range(_TRIES):
+        plan = draw_plan(random, people=people)
+        if not wanted or any(isinstance(plan.schema[name], Category) for name in plan.crossing().columns):
+            break
+    return plan
+
+
+def draw_plan(random: Random, *, people: bool = False) -> tacit.Plan:
+    """A plan that tacit does not refuse."""
+    while True:
+        try:
+            return _any_plan(random, people)
+        except tacit.InputError:
+            pass
+
+
+def _any_plan(random: Random, people: bool) -> tacit.Plan:
+    a, b, c, d, who = random.sample(NAMES, 5)
+    number = lambda: _number(random, BOUNDS)  # noqa: E731
+    count = lambda: _number(random, COUNT_BOUNDS)  # noqa: E731
+    levels = lambda: _levels(random)  # noqa: E731
+    two = lambda: _levels(random, 2)  # noqa: E731
+    either = random.choice((number, levels))
+    terms = random.choice(
+        ("`{1}` + `{2}`", "`{1}` * `{2}`", "`{1}` + `{1}`:`{2}`", "`{1}` + `{2}` - 1", "`{1}`:`{2}`", "`{1}`")
+    )
+    formula = ("`{0}` ~ " + terms).format(a, b, c)
+    plain = f"`{a}` ~ `{b}` + `{c}`"
+    model, schema = random.choice(
+        (
+            lambda: (tacit.Bernoulli(a), {a: two()}),
+            lambda: (tacit.Categorical(a), {a: levels()}),
+            lambda: (tacit.Normal(a), {a: number()}),
+            lambda: (tacit.Exponential(a), {a: number()}),
+            lambda: (tacit.Poisson(a), {a: random.choice((number, count))()}),
+            lambda: (tacit.Geometric(a), {a: random.choice((number, count))()}),
+            lambda: (tacit.LinearRegression(formula), {a: number(), b: number(), c: either()}),
+            lambda: (tacit.LogisticRegression(formula), {a: two(), b: number(), c: either()}),
+            lambda: (tacit.PoissonRegression(plain), {a: count(), b: number(), c: number()}),
+        )
+    )()
+    mechanism = tacit.AddNoise(unit=tacit.Person(who, random.choice((1, 2, 3)))) if people else tacit.AddNoise()
+    unread = {d: random.choice((number, levels))()} if random.random() < 0.3 else {}
+    budget = random.choice((tacit.PureDP(1.0), tacit.ZCDP(0.5)))
+    return tacit.Plan(model, tacit.Schema({**schema, **unread}), budget, mechanism)
+
+
+def _number(random: Random, choices: Sequence[tuple[float, float]]) -> Number:
+    low, high = random.choice(choices)
+    return Number(low, high, random.choice((low, high))) if random.random() < 0.5 else Number(low, high)
+
+
+def _levels(random: Random, count: int | None = None) -> Category:
+    choices = [levels for levels in LEVELS if count in (None, len(levels))]
+    levels = random.choice(choices)
+    return Category(levels, random.choice((None, levels[-1])))  # type: ignore[arg-type]
+
+
+def _drawer(random: Random, plan: tacit.Plan, name: str, kind: str, *, alike: bool) -> Callable[[], Any]:
+    """A function that draws cells of one column: from the catalogue, or from what its declaration is about."""
+    fitting = _fitting(plan, name, kind)
+    if alike:
+        column = plan.schema[name] if name in plan.schema else None
+        if isinstance(column, Category):  # a level that a cell does not get by being unreadable
+            fitting = [cell for cell, level in zip(fitting, column.levels, strict=False) if level != column.missing]
+        few = [
+            random.choice(fitting if fitting and random.random() < 0.9 else KINDS[kind])
+            for _ in range(random.choice((1, 1, 2)))
+        ]
+        return lambda: random.choice(few)
+    return lambda: random.choice(fitting if fitting and random.random() < 0.5 else KINDS[kind])
+
+
+def _fitting(plan: tacit.Plan, name: str, kind: str) -> list[Any]:
+    column = plan.schema[name] if name in plan.schema else None
+    if isinstance(column, Category):
+        values = list(column.levels)
+    elif isinstance(column, Number):
+        low, high = column.low, column.high
+        values = [
+            low,
+            high,
+            (low + high) / 2,
+            low + (high - low) / 3,
+            math.nextafter(low, -math.inf),
+            math.nextafter(high, math.inf),
+        ]
+    else:
+        return []
+    if kind in TEXT_KINDS:
+        found: list[Any] = [value if isinstance(value, str) else repr(value) for value in values]
+        numbers = [value for value in values if not isinstance(value, str | bool)]
+        return found + [f"{int(value)}" for value in numbers if float(value).is_integer() and abs(value) < 1e15]
+    whole = {
+        "int": (-(2**63), 2**63),
+        "int dictionary": (-(2**63), 2**63),
+        "uint": (0, 2**64),
+        "huge": (-(10**38), 10**38),
+    }
+    if kind in whole:
+        least, most = whole[kind]
+        numbers = [_as_number(value) for value in values]
+        return [int(v) for v in numbers if v is not None and least <= v < most and math.isfinite(v)]
+    if kind in ("float", "float32"):
+        return [float(v) for v in map(_as_number, values) if v is not None]
+    return [v for v in values if isinstance(v, bool)] if kind == "bool" else []
+
+
+def _as_number(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except ValueError:
+        return None
