@@ -165,7 +165,8 @@ def open_database(path: Path, name: str | None, columns: Sequence[str]) -> Arrow
     if catalog is None:  # raised out here: see `unbroken`
         raise expected("data", label, "to be a DuckDB database that no other process is writing")
     if name is None and len(meant) != 1:
-        raise InputError(f"Expected data to name one of the {len(meant)} tables, as in FILE.duckdb::SCHEMA.TABLE.")
+        ways = "FILE.duckdb::TABLE or FILE.duckdb::SCHEMA.TABLE"
+        raise InputError(f"Expected data to name one of the {len(meant)} tables, as in {ways}.")
     if len(meant) > 1:
         raise expected("table", name, "to mean one table: it is also another's or a view's; write SCHEMA.TABLE")
     if schema is None:
