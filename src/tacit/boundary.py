@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BROKEN, NO_ROWS, InputError, TacitError, expected
+from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
 from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
@@ -26,13 +26,12 @@ from tacit.statistics.collector import Collector, Sums
 
 if TYPE_CHECKING:
     from tacit.engines.engine import Engine, Job
+    from tacit.engines.reading import Announced
     from tacit.sources.base import Batch, Source
 
 Progress = Callable[[int], None]
 
 _BATCH_ROWS = 2**16
-
-_STEP = 2**16  # rows that progress is told of at once
 
 
 def privatize(
@@ -58,6 +57,8 @@ def privatize(
     ``data`` may also be partials (see `partial`), whose sums are added up before the noise. Nobody may be in two of
     them.
     """
+    from tacit.engines.reading import guarded
+
     plan = as_plan(plan)
     partials = as_partials(data)
     if ledger is not None and dataset is None:
@@ -84,7 +85,7 @@ def privatize(
     release = Release(
         plan=plan,
         n=n,
-        values=crossing.cross(collected, n, OSEntropy()),
+        values=guarded(lambda: crossing.cross(collected, n, OSEntropy())),
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
@@ -126,6 +127,7 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
     """
     import numpy as np
 
+    from tacit.engines.reading import announced, guarded
     from tacit.sources.open import open_source
 
     plan = as_plan(plan)
@@ -134,12 +136,17 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
     source = open_source(data, client.columns, plan.schema)
     if source.has_no_rows(client.columns):
         raise InputError(NO_ROWS)
-    parts = [
-        client.reports(batch.columns, OSEntropy())
-        for batch in source.batches(plan.schema, client.columns, 2**16)
-        if batch.rows
-    ]
-    return Reports((Group(plan, client.protocol, np.concatenate(parts)),), dataset)
+    told = announced(source, client.columns)
+
+    def read() -> Any:
+        batches = source.batches(plan.schema, client.columns, _BATCH_ROWS)
+        parts = [client.reports(batch.columns, OSEntropy()) for batch in batches if batch.rows]
+        if not parts:
+            raise BrokenMediumError(NO_ROWS)
+        told.check(source, sum(map(len, parts)))
+        return np.concatenate(parts)
+
+    return Reports((Group(plan, client.protocol, guarded(read)),), dataset)
 
 
 def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
@@ -153,6 +160,7 @@ def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
 def _reader(data: Any, plan: Plan, engine: Any, progress: Progress | None) -> Callable[[], tuple[int, Collector]]:
     """Refuse whatever can be refused of rows and engine; what comes back reads the rows."""
     from tacit.engines.open import engine_of
+    from tacit.engines.reading import Steps, announced, guarded
     from tacit.sources.open import open_source
 
     chosen = engine_of(engine)
@@ -166,12 +174,20 @@ def _reader(data: Any, plan: Plan, engine: Any, progress: Progress | None) -> Ca
         raise expected("engine", chosen.name, f"to be local for a plan that {why}")
     if source.has_no_rows(columns):
         raise InputError(NO_ROWS)
-    declared, told = plan.crossing().rows, source.rows(columns)
-    if declared is not None and told is not None and told != declared:
-        raise expected("n", declared, f"of [mechanism] to be the number of rows, {told}, which is public")
+    declared, told = plan.crossing().rows, announced(source, columns)
+    if declared is not None and told.rows not in (None, declared):
+        raise expected("n", declared, f"of [mechanism] to be the number of rows, {told.rows}, which is public")
     if hasattr(progress, "expect"):
-        progress.expect(None if plan.mechanism.person else source.rows(columns))  # type: ignore[union-attr]
-    return lambda: _collect_at_any_rate(source, plan, progress, chosen)
+        progress.expect(None if plan.mechanism.person else told.rows)  # type: ignore[union-attr]
+    steps = None if progress is None else Steps(progress)
+
+    def read() -> tuple[int, Collector]:
+        found = collect(source, plan, steps, chosen, told)
+        if steps is not None:
+            steps.finish()
+        return found
+
+    return lambda: guarded(read)
 
 
 def _adder(partials: Sequence[Partial], plan: Plan) -> Callable[[], tuple[int, Collector]]:
@@ -195,83 +211,60 @@ def _job(source: Source, plan: Plan) -> Job | None:
 
 
 def collect(
-    source: Source, plan: Plan, progress: Progress | None = None, engine: Engine | None = None
+    source: Source,
+    plan: Plan,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+    told: Announced | None = None,
 ) -> tuple[int, Collector]:
-    """n and what the mechanism keeps of the rows. Secret: only the crossing makes it fit to leave this module."""
+    """n and what the mechanism keeps of the rows. Secret: only the crossing makes it fit to leave this module.
+
+    ``told`` is what the source has announced before anything was paid. Whatever reads the rows, they must be as many.
+    """
     from tacit.engines.open import engine_of
+    from tacit.engines.reading import announced
 
     job = _job(source, plan)
-    if job is not None:
-        n, sums = (engine_of("local") if engine is None else engine).run(job, progress)
-        if n == 0:
-            raise InputError(NO_ROWS)
-        return n, sums
-    crossing, person = plan.crossing(), plan.mechanism.person
-    collected = crossing.collector()
     columns, schema = needed(plan)
-    batches = source.batches(schema, columns, min(collected.batch_rows, _BATCH_ROWS))
-    if person is None:
-        n = _add_all(_watched(batches, progress), collected)
+    told = announced(source, columns) if told is None else told
+    if job is not None:
+        n, collected = (engine_of("local") if engine is None else engine).run(job, progress)
+        read = n
     else:
-        from tacit.sources.people import by_person
+        crossing, person = plan.crossing(), plan.mechanism.person
+        collected = crossing.collector()
+        batches = _Counted(source.batches(schema, columns, min(collected.batch_rows, _BATCH_ROWS)))
+        if person is None:
+            for batch in batches:
+                collected.add(batch.columns)
+                if progress is not None:
+                    progress(batch.rows)
+            n = batches.rows
+        else:
+            from tacit.sources.people import by_person
 
-        people = by_person(batches, schema, crossing.columns, person=person.id, max_rows=person.max_rows)
-        _add_all(people.kept.split(collected.batch_rows), collected)
-        collected.add(people.filler.columns, times=people.empty)
-        n = people.rows
-        if progress is not None:
-            progress(n)  # how many rows were read is between the people and the data
+            people = by_person(batches, schema, crossing.columns, person=person.id, max_rows=person.max_rows)
+            for batch in people.kept.split(collected.batch_rows):
+                collected.add(batch.columns)
+            collected.add(people.filler.columns, times=people.empty)
+            n = people.rows
+            if progress is not None:
+                progress(n)  # how many rows were read is between the people and the data
+        read = batches.rows
+    told.check(source, read)
     if n == 0:
-        raise InputError(NO_ROWS)
+        raise BrokenMediumError(NO_ROWS)
     return n, collected
 
 
-def _collect_at_any_rate(
-    source: Source, plan: Plan, progress: Progress | None, engine: Engine
-) -> tuple[int, Collector]:
-    """`collect`, where a fault that nobody foresaw says nothing: its own message may quote a row."""
-    steps = None if progress is None else _Steps(progress)
-    try:
-        found = collect(source, plan, steps, engine)
-        if steps is not None:
-            steps.finish()
-        return found
-    except TacitError:  # one of the sentences that name the source and nothing else
-        raise
-    except Exception:
-        pass
-    raise InputError(BROKEN)  # out here: raised inside the handler it would carry the fault along
+class _Counted:
+    """Batches with the number of ``rows`` that have come so far."""
 
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self._batches, self.rows = batches, 0
 
-def _add_all(batches: Iterator[Batch], collected: Collector) -> int:
-    n = 0
-    for batch in batches:
-        n += batch.rows
-        collected.add(batch.columns)
-    return n
-
-
-class _Steps:
-    """Progress in steps of one size, so that nobody learns how many rows a file or a piece holds."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._left = progress, 0
-
-    def __call__(self, rows: int) -> None:
-        self._left += rows
-        while self._left >= _STEP:
-            self._left -= _STEP
-            self._progress(_STEP)
-
-    def finish(self) -> None:
-        """Say the rest: the number of all rows is public."""
-        if self._left:
-            self._progress(self._left)
-
-
-def _watched(batches: Iterator[Batch], progress: Progress | None) -> Iterator[Batch]:
-    for batch in batches:
-        if progress is not None:
-            progress(batch.rows)
-        if batch.rows:
-            yield batch
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self._batches:
+            self.rows += batch.rows
+            if batch.rows:
+                yield batch

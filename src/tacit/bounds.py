@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import BROKEN, NO_ROWS, InputError, TacitError, expected
+from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
 from tacit.files import write_atomically
 from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
@@ -82,6 +82,7 @@ def bounds(
     ``share`` of the rows is meant to lie beyond each bound, or more where the noise needs it. ``ledger`` and
     ``dataset`` are as in `privatize`; each row is a unit of privacy.
     """
+    from tacit.engines.reading import announced, guarded
     from tacit.sources.open import open_source
 
     check_column_name("column", column)
@@ -99,6 +100,7 @@ def bounds(
     source = open_source(data, (column,), schema)
     if source.has_no_rows((column,)):
         raise InputError(NO_ROWS)
+    told = announced(source, (column,))
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     asked = Bounds(
         column, wide.low, wide.high, (wide.low, wide.high), spacing, len(mechanism.grid), budget.epsilon, 0, 0, False,
@@ -107,7 +109,8 @@ def bounds(
     with uninterrupted():
         receipt = None if book is None else book.spend(name, mechanism.event(), digest(asked.to_plain()))
     # From here on the budget counts as spent, whatever happens.
-    n, counts = _counted(source, schema, column, mechanism, missing, progress)
+    n, counts = guarded(lambda: _counted(source, schema, column, mechanism, missing, progress))
+    told.check(source, n)
     target = max(math.ceil(share * n), mechanism.least_target)
     low, high = mechanism.choose(counts, n, min(target, n), OSEntropy())
     found = replace(asked, n=n, outside=target, ledger=None if receipt is None else receipt.to_plain())
@@ -148,24 +151,20 @@ def _counted(
     missing: float,
     progress: Callable[[int], None] | None,
 ) -> tuple[int, Any]:
-    """The number of rows, and how many lie below and above each point. A fault says nothing but that there was one."""
+    """The number of rows, and how many lie below and above each point."""
     import numpy as np
 
+    from tacit.engines.reading import Steps
+
+    steps = None if progress is None else Steps(progress)
     n, counts = 0, np.zeros((2, len(mechanism.grid)), np.int64)
-    broken = True
-    try:
-        for batch in source.batches(schema, (column,), _BATCH_ROWS):
-            n += batch.rows
-            counts += mechanism.counts(batch.columns[column], missing)
-            if progress is not None:
-                progress(batch.rows)
-        broken = False
-    except TacitError:  # one of the sentences that name the source and nothing else
-        raise
-    except Exception:
-        pass
-    if broken:  # out here: raised inside the handler it would carry the fault along
-        raise InputError(BROKEN)
+    for batch in source.batches(schema, (column,), _BATCH_ROWS):
+        n += batch.rows
+        counts += mechanism.counts(batch.columns[column], missing)
+        if steps is not None:
+            steps(batch.rows)
+    if steps is not None:
+        steps.finish()
     if n == 0:
-        raise InputError(NO_ROWS)
+        raise BrokenMediumError(NO_ROWS)
     return n, counts

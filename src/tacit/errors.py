@@ -1,8 +1,9 @@
 """What tacit raises.
 
 TacitError
-├── InputError      a plan, an argument or a file is not what was expected     command line: exit code 2
-└── RefusedError    the request is well formed but must not be carried out     command line: exit code 1
+├── InputError                a plan, an argument or a file is not what was expected     command line: exit code 2
+│   └── BrokenMediumError     what holds the rows broke, or changed, while they were read                        2
+└── RefusedError              the request is well formed but must not be carried out                             1
 
 Every message is one sentence of the form ``Expected <name>=<value> <condition>.`` The value is always something that
 was declared (a bound, a budget, a path), never something that was read from a row.
@@ -23,6 +24,14 @@ class TacitError(Exception):
 
 class InputError(TacitError, ValueError):
     """A plan, an argument or a file is not what was expected."""
+
+
+class BrokenMediumError(InputError):
+    """What holds the rows broke or changed while they were read: a read error, a corrupt page, another length.
+
+    It is the only error that comes out once rows are read (`tacit.engines.reading`), so its message is made of what was
+    public before: the source's label, and no number that was counted.
+    """
 
 
 class RefusedError(TacitError):

@@ -15,6 +15,10 @@ from tacit.errors import InputError, did_you_mean, expected, shown
 
 Level = str | int | float | bool
 
+LEAST_WIDTH = 2.0**-1000
+"""The least width of a range that cells are mapped from: its half, and what a step of a lattice is in it, are normal
+numbers, in whatever way a processor treats subnormal ones."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -43,8 +47,8 @@ class Number:
                 raise expected(name, value, "to be a number that float64 can hold") from None
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise expected("bounds", (self.low, self.high), "to be two finite numbers, the smaller one first")
-        if not math.isfinite(self.high - self.low):
-            raise expected("bounds", (self.low, self.high), "to be less than 1.8e308 apart")
+        if not LEAST_WIDTH <= self.high - self.low < math.inf:  # a map by another width would give NaN for some cells
+            raise expected("bounds", (self.low, self.high), "to be at least 1e-301 and less than 1.8e308 apart")
         if math.isnan(self.missing):
             object.__setattr__(self, "missing", self.low + (self.high - self.low) / 2)
         if not self.low <= self.missing <= self.high:

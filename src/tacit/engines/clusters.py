@@ -8,7 +8,6 @@ holds the rows is on the trusted side of the boundary.
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import warnings
 from abc import abstractmethod
@@ -18,15 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.engines.engine import UNFINISHED, Engine, Job, Progress, Tally, gather, tally
-from tacit.errors import InputError, TacitError, expected
-from tacit.sources.base import Source
+from tacit.errors import BROKEN, BrokenMediumError, expected
+from tacit.sources.base import Source, broken
 from tacit.sources.several import Several
 from tacit.statistics.collector import Sums
 from tacit.version import __version__
 
 _RETRIES = 2
 _ASK_SECONDS = 120
-_SENTENCE = re.compile(r"tacit\.errors\.InputError: (Expected [^\n]{1,600}\.)\n")
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,12 @@ class Cluster(Engine):
         message = UNFINISHED
         try:
             return gather(job, len(pieces), self.tallies(light, pieces), progress)
-        except TacitError as error:
+        except BrokenMediumError as error:
             message = str(error)
-        except Exception as error:
-            found = _SENTENCE.search(f"{error}\n")  # what `tally` raised, in the cluster's words
-            message = found[1] if found else message
-        raise InputError(message)  # out here: raised inside the handler it would carry the fault along
+        except Exception as error:  # somewhere in the cluster's words may stand the sentence that `tally` raised
+            sentences = [BROKEN, *(str(broken(label)) for label in job.source.labels)]
+            message = next((sentence for sentence in sentences if sentence in str(error)), message)
+        raise BrokenMediumError(message)  # out here: raised inside the handler it would carry the fault along
 
     @abstractmethod
     def ask(self, piece: Source) -> tuple[str, bool]:

@@ -11,15 +11,14 @@ once; a piece without a result is an error, never a smaller table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tacit.errors import BROKEN, InputError, TacitError
+from tacit.engines.reading import Progress, guarded
+from tacit.errors import BROKEN, BrokenMediumError
 from tacit.schema import Schema
 from tacit.sources.base import Source
 from tacit.statistics.collector import Sums
-
-Progress = Callable[[int], None]
 
 UNFINISHED = "Expected every piece of the data to be counted; the budget counts as spent."
 _CELLS = 2**22  # parsed at once by one thread
@@ -75,13 +74,7 @@ class Engine(ABC):
 
 def tally(index: int, piece: Source, job: Job, progress: Progress | None = None) -> Tally:
     """Add up one piece. An error says nothing but which file could not be read."""
-    try:
-        return _tally(index, piece, job, progress)
-    except TacitError:
-        raise
-    except Exception:
-        pass
-    raise InputError(BROKEN)  # out here: raised inside the handler it would carry the fault along
+    return guarded(lambda: _tally(index, piece, job, progress))
 
 
 def _tally(index: int, piece: Source, job: Job, progress: Progress | None) -> Tally:
@@ -101,9 +94,9 @@ def gather(job: Job, pieces: int, tallies: Iterable[Tally], progress: Progress |
         if one.index not in found and progress is not None:
             progress(one.rows)
         if found.setdefault(one.index, one) != one:  # the file was changed between two tries
-            raise InputError(BROKEN)
+            raise BrokenMediumError(BROKEN)
     if sorted(found) != list(range(pieces)):
-        raise InputError(UNFINISHED)
+        raise BrokenMediumError(UNFINISHED)
     sums, rows = job.empty.fresh(), 0
     for one in found.values():
         sums.merge(one.totals)

@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from tacit.engines.engine import Engine, Job, Progress, Tally, gather, tally
+from tacit.engines.reading import silence
 from tacit.errors import expected
 from tacit.sources.base import Pull
 from tacit.statistics.collector import Sums
@@ -99,11 +100,12 @@ class _Shared:
 
 def _tally_pulls(pulls: _Shared, job: Job, watch: Progress) -> Tally:
     sums, rows = job.empty.fresh(), 0
-    while (pull := pulls.next()) is not None:
-        for batch in pull().split(job.batch_rows):
-            sums.add(batch.columns)
-            rows += batch.rows
-            watch(batch.rows)
+    with silence():
+        while (pull := pulls.next()) is not None:
+            for batch in pull().split(job.batch_rows):
+                sums.add(batch.columns)
+                rows += batch.rows
+                watch(batch.rows)
     return Tally(0, rows, sums.totals)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import BrokenMediumError, InputError, did_you_mean, expected
 from tacit.losses.loss import Loss, Settings
 from tacit.losses.registry import loss_for, loss_kind
 from tacit.mechanisms.mechanism import Central, Crossing, Law
@@ -79,7 +79,8 @@ class PosteriorDraws(Crossing):
         """The draws on the grid; a draw that failed is released as such, whatever the reason."""
         declared = self.rows
         if declared is not None and n != declared:  # where the source did not tell beforehand
-            raise expected("n", declared, f"of [mechanism] to be the number of rows, {n}, which is public")
+            said = expected("n", declared, "of [mechanism] to be the number of rows; the budget counts as spent")
+            raise BrokenMediumError(str(said))
         found: list[int] = []
         for draw in self._draws(collected, n, entropy):
             found += self._rounded(draw)

@@ -123,9 +123,13 @@ def _parquet_part(path: Path, label: str, folders: Mapping[str, str | None]) -> 
     footer: tuple[Any, tuple[int, ...]] | None = None
     with suppress(Exception), pa.OSFile(str(path)) as file, _reader(file) as reader:
         metadata = reader.metadata
+        # A footer by itself, as `_metadata` is, tells of row groups in other files.
+        groups = range(metadata.num_row_groups if metadata.num_columns else 0)
+        if any(metadata.row_group(i).column(0).file_path for i in groups):
+            raise ValueError
         footer = reader.schema_arrow, tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
     if footer is None:  # raised out here: see `unbroken`
-        raise expected("data", label, "to be a Parquet file")
+        raise expected("data", label, "to be a Parquet file that holds its rows")
     schema, group_rows = footer
     for name in folders:
         schema = schema.append(pa.field(name, pa.string()))

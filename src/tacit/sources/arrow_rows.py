@@ -13,7 +13,7 @@ from typing import Self
 import pyarrow as pa
 
 from tacit.schema import Schema
-from tacit.sources.base import Batch, Pull, Source, check_batch_rows, locate, unbroken
+from tacit.sources.base import Batch, FileState, Pull, Source, check_batch_rows, file_state, locate, unbroken
 from tacit.sources.columns import check_type, parse_arrow
 
 
@@ -32,6 +32,10 @@ class Part(ABC):
     def reachable(self) -> bool:
         """Whether this process gets at the file."""
         return True
+
+    def files(self) -> tuple[FileState, ...]:
+        """How its file is now, where there is one to look at."""
+        return ()
 
     @abstractmethod
     def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
@@ -65,6 +69,10 @@ class FilePart(Part):
     def reachable(self) -> bool:
         """Whether this process sees the file."""
         return self.path.is_file()
+
+    def files(self) -> tuple[FileState, ...]:
+        """The one."""
+        return (file_state(self.path),)
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,15 @@ class ArrowRows(Source):
     def reachable(self) -> bool:
         """Whether all parts are."""
         return all(part.reachable() for part in self.parts)
+
+    def files(self) -> tuple[FileState, ...]:
+        """Those of all parts."""
+        return tuple(state for part in self.parts for state in part.files())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its own, and those of all parts."""
+        return (self.label, *(part.label for part in self.parts))
 
     def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
         """Part by part."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from tacit.errors import expected
 from tacit.sources.arrow_rows import ArrowRows, Part, one_part
+from tacit.sources.folders import check_plain, has_twice
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,24 @@ def open_dataset(dataset: Any, columns: Sequence[str]) -> ArrowRows:
     of rows is public and would depend on them.
     """
     _check_formats(dataset, columns)
+    files = list(_files(dataset))
+    if has_twice(files):
+        raise expected("data", "the dataset", "to name every file once; a link is another name")
+    check_plain("the dataset", filter(os.path.exists, files))
     return one_part(DatasetPart("the dataset", dataset.schema, dataset))
+
+
+def _files(dataset: Any) -> Iterator[str]:
+    """The paths of all files, whole where they are on this machine."""
+    import pyarrow.dataset as ds
+    from pyarrow import fs
+
+    if isinstance(dataset, ds.UnionDataset):
+        for child in dataset.children:
+            yield from _files(child)
+    if isinstance(dataset, ds.FileSystemDataset):
+        below = dataset.filesystem.base_path if isinstance(dataset.filesystem, fs.SubTreeFileSystem) else ""
+        yield from (os.path.join(below, file) for file in dataset.files)
 
 
 def _check_formats(dataset: Any, columns: Sequence[str]) -> None:

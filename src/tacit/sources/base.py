@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.errors import InputError, expected
+from tacit.errors import BrokenMediumError, InputError, expected
 from tacit.schema import Schema
 
 
@@ -34,6 +34,9 @@ class Batch:
             stop = min(start + batch_rows, self.rows)
             yield Batch(stop - start, {name: values[start:stop] for name, values in self.columns.items()})
 
+
+FileState = tuple[int, ...] | None
+"""Which file it is (device and inode), how long it is and when it was changed; None where there is none."""
 
 Pull = Callable[[], Batch]
 """Some consecutive rows that have been read and are still to be parsed, which any thread may do."""
@@ -85,6 +88,15 @@ class Source(ABC):
         """Whether this process gets at the files."""
         return True
 
+    def files(self) -> tuple[FileState, ...]:
+        """How the files are now that the rows are in: it must not change until the last row is read."""
+        return ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All that a sentence about a broken medium may call it."""
+        return (self.label,)
+
     @abstractmethod
     def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
         """Every row exactly once, in order; only ``columns`` are read. At most about ``batch_rows`` rows are held."""
@@ -92,10 +104,19 @@ class Source(ABC):
     def batches(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         """Every row exactly once, in order, at most ``batch_rows`` at a time; only ``columns`` are read.
 
-        Raises `InputError`, naming the source and nothing else, when the medium breaks: a read error, a corrupt page.
+        Raises `BrokenMediumError`, naming the source and nothing else, when the medium breaks: a read error, a corrupt
+        page, a file that is not what it was when it was opened.
         """
         for pull in self.pulls(schema, columns, batch_rows):
             yield from pull().split(batch_rows)
+
+
+def file_state(path: Path) -> FileState:
+    """How the file at ``path`` is now."""
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return None
 
 
 def label_of(path: Path) -> str:
@@ -147,9 +168,9 @@ def unbroken(label: str, pulls: Iterator[Pull]) -> Iterator[Pull]:
     raise broken(label)
 
 
-def broken(label: str) -> InputError:
+def broken(label: str) -> BrokenMediumError:
     """The sentence about a source whose medium breaks."""
-    return expected("data", label, "to be readable to its end")
+    return BrokenMediumError(str(expected("data", label, "to be readable to its end, and not to change meanwhile")))
 
 
 def _unbroken_pull(label: str, pull: Pull) -> Batch:

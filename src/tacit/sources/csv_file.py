@@ -12,7 +12,17 @@ from pathlib import Path
 
 from tacit.errors import expected
 from tacit.schema import Schema
-from tacit.sources.base import Batch, Pull, Source, check_batch_rows, label_of, locate, unbroken
+from tacit.sources.base import (
+    Batch,
+    FileState,
+    Pull,
+    Source,
+    check_batch_rows,
+    file_state,
+    label_of,
+    locate,
+    unbroken,
+)
 from tacit.sources.columns import parse_text
 from tacit.sources.lines import split_block, split_line
 
@@ -69,6 +79,10 @@ class CsvFile(Source):
     def reachable(self) -> bool:
         """Whether this process sees the file."""
         return self.path.is_file()
+
+    def files(self) -> tuple[FileState, ...]:
+        """The one."""
+        return (file_state(self.path),)
 
     def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
         """Block by block."""

@@ -35,7 +35,8 @@ def open_source(data: Any, columns: Sequence[str], schema: Schema) -> Source:
 
     * a path to ``.csv`` or ``.tsv`` (tabs), ``.parquet``, ``.arrow`` or ``.feather`` (Arrow IPC); to a folder of such
       files of one kind, ``name=value`` folders included; a pattern (``rows/*.parquet``); or a list of ``Path``;
-    * a path to a DuckDB database, with its table as in ``shop.duckdb::orders``, or ``connection.table(name)``;
+    * a path to a DuckDB database, with its table as in ``shop.duckdb::orders`` or ``shop.duckdb::raw.orders``, or
+      ``connection.table(name)``;
     * a pandas frame, or any object with ``__arrow_c_stream__`` or ``__arrow_c_array__``: polars, pyarrow;
     * a pyarrow dataset;
     * a dict from column names to sequences or arrays.
@@ -56,7 +57,7 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
         path, sign, table = str(data).partition("::")
         if Path(path).suffix.lower() in duckdb_tables.SUFFIXES:
             find_files(path)
-            return duckdb_tables.open_database(Path(path), table if sign else None)
+            return duckdb_tables.open_database(Path(path), table if sign else None, columns)
         return _open_files(*find_files(data))
     if isinstance(data, list | tuple) and data and all(isinstance(one, os.PathLike) for one in data):
         # Paths, not strings: a list of strings may be a column, and a message would quote its first cell.
@@ -68,7 +69,7 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
     if is_a(data, "pyarrow.dataset", "Dataset"):
         return open_dataset(data, columns)
     if is_a(data, "duckdb", "DuckDBPyRelation"):
-        return duckdb_tables.open_relation(data)
+        return duckdb_tables.open_relation(data, columns)
     if isinstance(data, pa.Table):
         return open_table(data)
     if any(is_a(data, *kind) for kind in _LAZY):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tacit.schema import Schema
-from tacit.sources.base import Pull, Source
+from tacit.sources.base import FileState, Pull, Source
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,15 @@ class Several(Source):
     def portable(self) -> bool:
         """Whether all of them are."""
         return all(source.portable for source in self.sources)
+
+    def files(self) -> tuple[FileState, ...]:
+        """Those of all of them."""
+        return tuple(state for source in self.sources for state in source.files())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those of all of them."""
+        return (self.label, *(label for source in self.sources for label in source.labels))
 
     def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
         """One source after the other."""

@@ -35,9 +35,12 @@ class Sums(Collector):
         return self._statistic.batch_rows
 
     def add(self, columns: Mapping[str, Any], *, times: int = 1) -> None:
-        """Exact, so that as many as it takes are a product."""
-        added = self._statistic.batch_sum(columns)
-        self.totals = [a + times * b for a, b in zip(self.totals, added, strict=True)]
+        """Exact, so that as many as it takes are a product. However many rows come, no more are summed at once."""
+        rows, most = len(next(iter(columns.values()))), self.batch_rows
+        for start in range(0, rows, most):
+            some = columns if rows <= most else {name: values[start : start + most] for name, values in columns.items()}
+            added = self._statistic.batch_sum(some)
+            self.totals = [a + times * b for a, b in zip(self.totals, added, strict=True)]
 
     def fresh(self) -> Sums:
         """Sums of the same statistic, of no rows."""

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from tacit.errors import expected
-from tacit.schema import Category, Number, Schema
+from tacit.schema import LEAST_WIDTH, Category, Number, Schema
 
 Levels = tuple[tuple[str, int], ...]  # (column, code) of each level that holds, by the column's name
 
@@ -215,12 +215,20 @@ def columns_of_term(
 
 
 def mapped(numbers: tuple[str, ...], schema: Schema, *, centred: bool) -> Mapped:
-    """The map of a product of numbers, from its range over the corners of the declared bounds."""
+    """The map of a product of numbers, from its range over the corners of the declared bounds.
+
+    Proof: that `Mapped.values` is total. Float multiplication is monotone in each factor, and rows are multiplied in
+    the same order as corners; so a row's product, and each on the way to it, is no larger than one at a corner. Those
+    are finite: where one on the way overflows, so does the corner that goes on with an end other than 0. The product
+    lies in [low, high], hence at most a width from the offset; the scale is finite and above 0, so no quotient is NaN;
+    the last two operations round and clamp. []
+    """
     bounds = [(schema.number(n).low, schema.number(n).high) for n in numbers]
     corners = [math.prod(corner) for corner in product(*bounds)]
-    low, high = min(corners), max(corners)
+    finite = all(math.isfinite(corner) for corner in corners)
+    low, high = (min(corners), max(corners)) if finite else (0.0, 0.0)
     half = high / 2 - low / 2
-    if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low) and half > 0):
+    if not LEAST_WIDTH <= high - low < math.inf:
         raise expected(
             "bounds", [list(b) for b in bounds], f"of {':'.join(numbers)} to be a range that float64 can hold"
         )

@@ -12,11 +12,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from tacit.errors import expected
 from tacit.schema import Number
 
 # log2 of (Q, rows in a batch), by the degree of the products that a plan needs: Q^degree * rows <= 2^53.
 _BITS = {1: (30, 23), 2: (15, 22), 3: (12, 17), 4: (10, 13)}
+
+# Of a fault in tacit: whole numbers of size Q^degree at most, in batches as `Sums` makes them, never get there.
+_INEXACT = "The rows are too many or too large for exact sums."
 
 
 def resolution(degree: int) -> int:
@@ -32,8 +34,9 @@ def batch_rows(degree: int) -> int:
 def signed(values: Any, column: Number, steps: int) -> Any:
     """Map cells inside the bounds to whole numbers in [-steps, steps], as float64.
 
-    Total and exact in its range whatever the rounding of the affine map: the last two operations are a rounding to the
-    nearest integer and a clamp.
+    Proof: that it is total. `Number` has a finite width of 2^-1000 or more, so half is finite and above 0, the middle
+    lies in the bounds, and a cell is at most a width from it: nothing overflows and the quotient, at most 2 or so, is
+    never 0/0. The last two operations round to the nearest integer and clamp, whatever the rounding before. []
     """
     import numpy as np
 
@@ -43,7 +46,7 @@ def signed(values: Any, column: Number, steps: int) -> Any:
 
 
 def unsigned(values: Any, column: Number, steps: int) -> Any:
-    """Map cells inside the bounds to whole numbers in [0, steps], as float64."""
+    """Map cells inside the bounds to whole numbers in [0, steps], as float64. Total, as `signed` is."""
     import numpy as np
 
     width = column.high - column.low
@@ -65,7 +68,7 @@ def gram_in_floats(rows: Any) -> Any:
     """
     gram = rows.T @ rows
     if not float(gram.diagonal().max(initial=0.0)) <= 2**53:
-        raise expected("rows", rows.shape, "to be few and small enough for exact float64 sums")
+        raise ArithmeticError(_INEXACT)
     return gram
 
 
@@ -78,7 +81,7 @@ def exact_products(left: Any, right: Any) -> list[list[int]]:
 
     largest = float(np.max(np.abs(left), initial=0.0)) * float(np.max(np.abs(right), initial=0.0))
     if not largest * len(left) <= 2**53:
-        raise expected("rows", left.shape, "to be few and small enough for exact float64 sums")
+        raise ArithmeticError(_INEXACT)
     return [[int(v) for v in row] for row in left.T @ right]
 
 

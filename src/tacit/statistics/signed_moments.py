@@ -96,7 +96,7 @@ class SignedMoments(Statistic):
         padded = [(0,) * (self.order - len(m)) + tuple(j + 1 for j in m) for m in self.monomials]
         places = [(at_left[m[: len(left[0])]], at_right[m[len(left[0]) :]]) for m in padded]
         rows, total = len(next(iter(columns.values()))), [0] * len(places)
-        chunk_rows = max(1, _CELLS // len(left))
+        chunk_rows = max(1, min(self.batch_rows, _CELLS // len(left)))
         for start in range(0, rows, chunk_rows):
             chunk = {name: values[start : start + chunk_rows] for name, values in columns.items()}
             x = covariates(self.numbers, chunk, self.steps, self.radius)
