@@ -11,7 +11,7 @@ from unittest import mock
 
 from tacit import boundary
 from tacit.engines import engine as engines
-from tacit.engines import threads
+from tacit.engines import reading, threads
 from tacit.engines.threads import Threads
 from tacit.sources import csv_file
 
@@ -25,7 +25,7 @@ def small_pieces() -> Iterator[None]:
     """Batches, blocks, pieces and steps of a few rows, so that small tables have many of each."""
     with ExitStack() as stack:
         for module, name, value in (
-            (engines, "_MOST_ROWS", 5), (engines, "_PIECE_ROWS", 4), (threads, "_SMALL", 0), (boundary, "_STEP", 4),
+            (engines, "_MOST_ROWS", 5), (engines, "_PIECE_ROWS", 4), (threads, "_SMALL", 0), (reading, "STEP", 4),
             (boundary, "_BATCH_ROWS", 5), (csv_file, "_BLOCK_BYTES", 64), (csv_file, "_PIECE_BYTES", 100),
         ):  # fmt: skip
             stack.enter_context(mock.patch.object(module, name, value))
