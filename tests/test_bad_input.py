@@ -895,15 +895,15 @@ def test_a_reader_that_warns_about_a_value_is_caught(folder, capsys, monkeypatch
     """The planted fault: a parser that says something when a cell cannot be read."""
     from tacit.sources import cells
 
-    plain = cells.text_of
+    plain = cells.form_of
 
     def chatty(value):
-        text = plain(value)
-        if text is not None and "canary" in text:
+        form = plain(value)
+        if form is not None and b"canary" in form:
             warnings.warn("a cell could not be read", stacklevel=1)
-        return text
+        return form
 
-    monkeypatch.setattr(cells, "text_of", chatty)
+    monkeypatch.setattr(cells, "form_of", chatty)
     words = ("privatize", "plan.toml", "rows.csv", "-o", "o.json", "--overwrite", "--no-ledger")
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -203,9 +204,9 @@ def test_identifiers_that_no_encoding_can_write():
     assert sums(plan_for(1), people)[0] == 4  # the last two are missing, and one person together
 
 
-def test_identifiers_stay_texts():
-    cells = parse_objects([" p ", None, 1, 1.0, True, b"p"], Identifier())
-    assert cells.tolist() == ["p", "", "1", "1", "true", "p"]
+def test_identifiers_are_exact():
+    cells = parse_objects([" p ", None, 1, 1.0, "007", b"p", b"\xff", "\udcff", "0e12", Decimal("7.00")], Identifier())
+    assert cells.tolist() == [b"p", b"", b"1", b"1", b"7", b"p", b"\xff", b"\xff", b"0e12", b"7"]
 
 
 @pytest.mark.parametrize("max_rows", [1, 3, 1000])

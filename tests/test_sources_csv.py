@@ -120,11 +120,11 @@ def test_tabs(tmp_path):
     assert read(path) == [(1, 1), (7, 0)]
 
 
-def test_cells_that_are_not_utf8_are_replaced(tmp_path):
+def test_cells_that_are_not_utf8_are_no_level(tmp_path):
     path = tmp_path / "d.csv"
     path.write_bytes("c\ncafé\n".encode() + "café\n".encode("latin-1"))
     schema = Schema(c=["no", "café", "caf\ufffd"])
-    assert read(path, schema, ["c"]) == [(1,), (2,)]
+    assert read(path, schema, ["c"]) == [(1,), (0,)]
 
 
 def test_a_source_can_be_read_twice(tmp_path):

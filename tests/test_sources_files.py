@@ -154,8 +154,8 @@ def test_the_name_of_a_folder_is_a_cell(tmp_path):
     assert again == found
 
 
-def test_arrow_s_own_partitions_are_the_same_rows(tmp_path):
-    """A dataset with declared partitions, whole and fragment by fragment."""
+def test_arrow_s_own_partitions_are_refused_and_its_files_are_the_same_rows(tmp_path):
+    """A dataset with partitions, whole and fragment by fragment. Only the files' own columns can be asked for."""
     table = rows(0, 40).drop_columns(["region"]).append_column("region", pa.array(["north", "south"] * 20))
     ds.write_dataset(
         table,
@@ -164,11 +164,12 @@ def test_arrow_s_own_partitions_are_the_same_rows(tmp_path):
         partitioning=ds.partitioning(pa.schema([("region", pa.string())]), flavor="hive"),
     )
     dataset = ds.dataset(tmp_path / "d", partitioning="hive")
-    folder, given = cells(opened(tmp_path / "d")), opened(dataset)
-    assert cells(given) == folder
-    pieces = pickle.loads(pickle.dumps(given.pieces(COLUMNS, 1)))
+    assert "not in the names of its folders" in refusal(dataset)
+    folder, given = cells(opened(tmp_path / "d", ["age"]), ["age"]), opened(dataset, ["age"])
+    assert cells(given, ["age"]) == folder
+    pieces = pickle.loads(pickle.dumps(given.pieces(["age"], 1)))
     assert len(pieces) == 2
-    assert {name: [c for piece in pieces for c in cells(piece)[name]] for name in COLUMNS} == folder
+    assert {"age": [c for piece in pieces for c in cells(piece, ["age"])["age"]]} == folder
     assert given.portable
     assert not opened(ds.dataset(table)).portable
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.canonical import level_form
 from tacit.errors import InputError, did_you_mean, expected, shown
 
 Level = str | int | float | bool
@@ -69,6 +70,8 @@ class Category:
     """A column that takes one of the declared levels; the first one is the reference.
 
     ``missing`` stands in for every empty or undeclared cell. It is public; the reference level unless said otherwise.
+    Cells and levels are compared in one form, whatever they are stored as: ``"01"``, ``1`` and ``1.0`` are one level,
+    and so are ``"True"``, ``true`` and ``1`` (see `canonical`).
     """
 
     levels: tuple[Level, ...]
@@ -90,10 +93,27 @@ class Category:
             raise expected("levels", list(levels), "to hold no null character and no half of a surrogate pair")
         if len(set(levels)) != len(levels):
             raise expected("levels", list(levels), "to differ from each other")
+        self._check_forms(levels)
         if self.missing is None:
             object.__setattr__(self, "missing", levels[0])
         if self.missing not in levels:
             raise expected("missing", self.missing, f"to be one of the levels {list(levels)}")
+
+    def _check_forms(self, levels: tuple[Level, ...]) -> None:
+        """Refuse levels that no cell could tell apart, or that read like a missing number (see `canonical`)."""
+        found: dict[bytes, Level] = {}
+        for level in levels:
+            form = level_form(_literal(level))
+            if form is None:
+                raise expected("level", level, "to be another word: many programs store this one as a missing number")
+            if form in found:
+                raise expected(
+                    "level",
+                    level,
+                    f"to differ from {shown(found[form])} as a number, because a column of text that "
+                    "looks like numbers may be stored as numbers, and true and false as 1 and 0; keep one of the two",
+                )
+            found[form] = level
 
     @property
     def missing_code(self) -> int:
@@ -132,6 +152,12 @@ def check_column_name(what: str, name: object) -> None:
 def _writable(text: str) -> bool:
     """Whether every format that tacit writes can hold ``text``."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _literal(level: Level) -> bytes:
+    if isinstance(level, str):
+        return level.encode()
+    return (int.__repr__(level) if isinstance(level, int) else float.__repr__(level)).encode()
 
 
 def _shortest(value: float) -> float | int:

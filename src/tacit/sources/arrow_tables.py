@@ -101,9 +101,10 @@ def open_dataset(dataset: Any, columns: Sequence[str]) -> ArrowRows:
 
     Text formats are refused, because Arrow guesses their types from values; so are files that differ in the type of a
     needed column, because Arrow would cast one to the other and fail on some values; so is a filter, because the number
-    of rows is public and would depend on them.
+    of rows is public and would depend on them. So is a needed column that is the names of folders, whatever its type:
+    Arrow guesses that from all of the names, so one person's folder would decide about it.
     """
-    _check_formats(dataset, columns)
+    _check_dataset(dataset, columns)
     files = list(_files(dataset))
     if has_twice(files):
         raise expected("data", "the dataset", "to name every file once; a link is another name")
@@ -124,22 +125,46 @@ def _files(dataset: Any) -> Iterator[str]:
         yield from (os.path.join(below, file) for file in dataset.files)
 
 
-def _check_formats(dataset: Any, columns: Sequence[str]) -> None:
+def _check_dataset(dataset: Any, columns: Sequence[str]) -> None:
     import pyarrow.dataset as ds  # it imports pandas where that is installed
 
     if "filter" in getattr(dataset, "_scan_options", {}):
         raise expected("data", "the dataset", "to be whole, without a filter, which would make n depend on the data")
     if isinstance(dataset, ds.UnionDataset):
         for child in dataset.children:
-            _check_formats(child, columns)
+            _check_dataset(child, columns)
     if not isinstance(dataset, ds.FileSystemDataset):
         return
     if isinstance(dataset.format, ds.CsvFileFormat | ds.JsonFileFormat):
         raise expected("data", "the dataset", "to hold Parquet or Arrow files; give a CSV file by its path")
+    fragments = list(dataset.get_fragments())
+    folders = _folder_columns(dataset, fragments)
     for name in columns:
-        kinds = {dataset.schema.field(i).type for i in dataset.schema.get_all_field_indices(name)}
-        for fragment in dataset.get_fragments():
-            inside = fragment.physical_schema
-            kinds |= {inside.field(i).type for i in inside.get_all_field_indices(name)}
-        if len(kinds) > 1:
+        if name in folders:
+            raise expected(
+                "column",
+                name,
+                "to be stored in the files of the dataset, not in the names of its folders, whose type Arrow guesses "
+                "from all of them; give the path of the folder instead, whose names tacit reads as text",
+            )
+        declared = _types(dataset.schema, name)
+        stored = [_types(fragment.physical_schema, name) for fragment in fragments]
+        if declared and not all(stored):
+            raise expected("column", name, "to be stored in every file of the dataset")
+        if len(declared.union(*stored)) > 1:
             raise expected("column", name, "to have the same type in every file of the dataset")
+
+
+def _folder_columns(dataset: Any, fragments: Sequence[Any]) -> set[str]:
+    """The columns that come from the names of folders, as far as Arrow tells."""
+    import pyarrow.dataset as ds
+
+    partitioning = getattr(dataset, "partitioning", None)  # None where the fragments were put together by hand
+    found = set() if partitioning is None else set(partitioning.schema.names)
+    for fragment in fragments:
+        found |= set(ds.get_partition_keys(fragment.partition_expression))
+    return found
+
+
+def _types(schema: pa.Schema, name: str) -> set[Any]:
+    return {schema.field(i).type for i in schema.get_all_field_indices(name)}

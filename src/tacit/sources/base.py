@@ -21,8 +21,8 @@ class Batch:
     """Some consecutive rows, one array of length ``rows`` a column.
 
     A `Number` column is float64, finite and inside its bounds: what was outside is clamped, what was missing is filled.
-    A `Category` column is int64, the position of the cell's level in ``levels``. An `Identifier` column holds the texts
-    of the cells themselves, as objects, and the empty text where a cell is missing.
+    A `Category` column is int64, the position of the cell's level in ``levels``. An `Identifier` column holds the
+    exact forms of the cells (see `canonical`), bytes as objects, which are empty where a cell is missing.
     """
 
     rows: int

@@ -6,45 +6,37 @@ Nothing here raises, warns or logs. What can not be read is missing, and missing
 
     [+-] digits [. [digits]] [e|E [+-] digits]        or        [+-] . digits [e|E [+-] digits]
 
-with ASCII digits. It takes the nearest float64. Everything else is missing: an empty cell, ``nan``, ``inf``, ``NA``,
-``1_000``, ``1,5``, hexadecimal, digits of other scripts, a date. So is a literal past the float64 range (``1e999``): no
-infinity and no NaN is ever a value.
+with ASCII digits. It takes the nearest float64. ``true`` is 1 and ``false`` is 0, in any case. Everything else is
+missing: an empty cell, ``nan``, ``inf``, ``NA``, ``1_000``, ``1,5``, hexadecimal, digits of other scripts, a date. So
+is a literal past the float64 range (``1e999``): no infinity and no NaN is ever a value.
 
 **Numbers in typed cells.** Integers, floats, decimals and fractions take the nearest float64; true is 1, false is 0.
 Dates and timestamps are days since 1970-01-01 (UTC where a zone is known), durations are days, a time of day is a
 fraction of a day.
 
-**Text of typed cells**, for levels that are strings. Integers in decimal; booleans as ``true`` and ``false``; other
-numbers as the nearest float64, without ``.0`` when it is whole and below 2^53 (so that 1, 1.0 and decimal 1.00 are
-all ``1``), else as Python writes it; dates as ``2020-01-31``; bytes as UTF-8, replaced where they are not; any other
-object as its ``str``, and missing where that fails.
-
-**Levels.** White space around a cell is dropped. Strings must then be equal, case and all. Numeric levels compare as
-float64. Boolean levels take booleans, ``true`` and ``false`` in any case, and the numbers 1 and 0. Anything else is
-missing. An empty cell is missing unless the empty string is a declared level.
-
-**Identifiers** are the text of a cell, without white space around it. An empty cell is missing, and all missing ones
-are the same.
+**Levels and identifiers** are compared in the one form that `canonical` gives them, from a cell's text or, for typed
+cells, from its literal. Integers and decimals are written exactly; a float is the shortest decimal that its own width
+prints (so that 0.1 is 0.1 as float16, float32 and float64); booleans are 1 and 0; dates are written ``2020-01-31``;
+bytes are themselves, UTF-8 or not; text is its UTF-8; any other object is its ``str``, and missing where that fails. A
+cell that is no declared level is missing; an empty one too, unless the empty string is a declared level. All missing
+identifiers are the same.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral, Real
 
 import numpy as np
 
+from tacit.canonical import BOOLEANS, identifier_form, is_number, level_form
 from tacit.schema import Category
 
-SPACES = " \t\n\r\v\f"
-NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-
-_NUMBER = re.compile(NUMBER.encode())
 _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1)
 # pandas' markers of a missing cell, by name because pandas may not be installed. NaT calls itself a datetime.
@@ -53,9 +45,9 @@ _MARKERS = {"NAType", "NaTType"}
 
 def number_of_text(text: bytes) -> float:
     """The number that ``text`` spells, or NaN (missing)."""
-    stripped = text.strip()  # for bytes this drops exactly SPACES
-    if _NUMBER.fullmatch(stripped) is None:
-        return math.nan
+    stripped = text.strip()
+    if not is_number(stripped):
+        stripped = BOOLEANS.get(stripped.lower(), b"nan")
     number = float(stripped)
     return number if math.isfinite(number) else math.nan
 
@@ -69,44 +61,29 @@ def number_of(cell: object) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def text_of(cell: object) -> str | None:
-    """The text that ``cell`` is written as, without white space around it, or None (missing)."""
+def form_of(cell: object) -> bytes | None:
+    """The form by which the level in ``cell`` is compared with the declared ones, or None (missing)."""
     try:
-        text = _text_of(cell)
+        literal, _ = _literal(cell)
+        return None if literal is None else level_form(literal)
     except Exception:
         return None
-    return None if text is None else text.strip(SPACES)
 
 
-def name_of(cell: object) -> str:
-    """What tells the person of ``cell`` apart: its text, which is empty where the cell is missing."""
-    return text_of(cell) or ""
+def name_of(cell: object) -> bytes:
+    """What tells the person of ``cell`` apart, which is empty where the cell is missing."""
+    try:
+        literal, typed = _literal(cell)
+        return b"" if literal is None else identifier_form(literal, typed=typed)
+    except Exception:
+        return b""
 
 
 def coder(column: Category) -> Callable[[object], int]:
     """The function from a cell to the position of its level, or to the position that stands for missing."""
+    codes: dict[bytes | None, int] = {form_of(level): code for code, level in enumerate(column.levels)}
     missing = column.missing_code
-    if isinstance(column.levels[0], str):
-        by_text = {level: code for code, level in enumerate(column.levels)}
-
-        def of_text(cell: object) -> int:
-            text = text_of(cell)
-            return missing if text is None else by_text.get(text, missing)
-
-        return of_text
-
-    by_number: dict[float, int] = {}
-    for code, level in enumerate(column.levels):
-        by_number.setdefault(float(level), code)  # two integers past 2^53 may share a float64: the first one has it
-    boolean = isinstance(column.levels[0], bool)
-
-    def of_number(cell: object) -> int:
-        number = number_of(cell)
-        if boolean and math.isnan(number):
-            number = {"true": 1.0, "false": 0.0}.get((text_of(cell) or "").lower(), math.nan)
-        return by_number.get(number, missing)
-
-    return of_number
+    return lambda cell: codes.get(form_of(cell), missing)
 
 
 def _number_of(cell: object) -> float:
@@ -143,25 +120,40 @@ def _days(cell: date | time | timedelta | np.datetime64 | np.timedelta64) -> flo
     return timedelta(hours=cell.hour, minutes=cell.minute, seconds=cell.second, microseconds=cell.microsecond) / _DAY
 
 
-def _text_of(cell: object) -> str | None:
+def _literal(cell: object) -> tuple[bytes | None, bool]:
+    """What ``cell`` is written as (None: missing), and whether it is a number by its type."""
     if isinstance(cell, str):
-        return str.__str__(cell)  # the characters themselves, whatever a subclass overrides
+        return _encoded(str.__str__(cell)), False  # the characters themselves, whatever a subclass overrides
     if _marks_missing(cell):
-        return None
+        return None, False
     if isinstance(cell, bytes | bytearray):
-        return cell.decode("utf-8", "replace")
-    if isinstance(cell, bool | np.bool_):
-        return "true" if cell else "false"
+        return bytes(cell), False
     if isinstance(cell, np.timedelta64):  # it passes for an integer
-        return _written(cell)
-    if isinstance(cell, Integral):
-        return str(int(cell))
-    if isinstance(cell, Real | Decimal):
+        return _written(cell).encode(), False
+    if isinstance(cell, bool | np.bool_ | Integral):
+        return _digits(int(cell)), True
+    if isinstance(cell, Decimal):
+        return (str(cell).encode() if cell.is_finite() else None), True
+    if isinstance(cell, Fraction) and cell.denominator == 1:
+        return _digits(cell.numerator), True
+    if isinstance(cell, np.floating) and cell.dtype.itemsize < 8:
+        return (np.format_float_scientific(cell, unique=True).encode() if np.isfinite(cell) else None), True
+    if isinstance(cell, Real):
         number = float(cell)
-        if not math.isfinite(number):
-            return None
-        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
-    return _written(cell)
+        return (repr(number).encode() if math.isfinite(number) else None), True
+    return _encoded(_written(cell)), False
+
+
+def _digits(number: int) -> bytes:
+    return (str(number) if number.bit_length() < 2**13 else str(Decimal(number))).encode()  # str() refuses long ones
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8, and the bytes that Python smuggles through text as surrogates where they were not."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _written(cell: object) -> str:

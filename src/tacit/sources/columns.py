@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute
 from pyarrow import types
 
+from tacit.canonical import NUMBER, SPACES, decimal_of
 from tacit.errors import expected
 from tacit.schema import Category, Column, Identifier, Number
-from tacit.sources.cells import NUMBER, SPACES, coder, name_of, number_of, number_of_text
+from tacit.sources.cells import coder, form_of, name_of, number_of, number_of_text
 
 _GRAMMAR = rf"\A[{SPACES}]*{NUMBER}[{SPACES}]*\z"
 _TICKS_PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400 * 10**9}
@@ -28,14 +29,31 @@ _kernels: Any = pyarrow.compute  # made at run time: the type checker knows none
 
 
 def check_type(label: str, name: str, kind: pa.DataType | np.dtype, column: Column) -> None:
-    """Refuse a column whose type holds no scalar that could be parsed. It looks at the type alone."""
+    """Refuse a column whose type holds no scalar, or no exact one where that matters. It looks at types alone.
+
+    Where a cell is missing, many programs store a column of integers as floats, and integers past a float's precision
+    become others: two people one, or one level another. So identifiers may not be floats at all (nor booleans, which
+    other programs write as words), and levels only where each is the float's own shortest decimal and is told from
+    every whole number beside it.
+    """
     category = not isinstance(column, Number)
-    readable = _numpy_readable(kind, category) if isinstance(kind, np.dtype) else _arrow_readable(kind, category)
-    if readable:
-        return
+    stored = kind if isinstance(kind, np.dtype) else _value_type(kind)
+    readable = _numpy_readable(stored, category) if isinstance(stored, np.dtype) else _arrow_readable(stored, category)
     shown = str(kind).partition("<")[0].partition("[")[0].partition("(")[0]  # fields of a struct are not shown
-    wanted = "text, numbers, booleans or dates" if category else "numbers, text, booleans, dates or times"
-    raise expected("column", name, f"to hold {wanted} in {label}, not {shown}")
+    if not readable:
+        wanted = "text, numbers, booleans or dates" if category else "numbers, text, booleans, dates or times"
+        raise expected("column", name, f"to hold {wanted} in {label}, not {shown}")
+    if isinstance(column, Number):
+        return
+    width = _float_width(stored)
+    exact = f"to be stored as text, whole numbers or decimals in {label}, not {shown}"
+    if isinstance(column, Identifier):
+        if width is not None or stored == np.dtype(bool) or stored == pa.bool_():
+            raise expected("column", name, f"{exact}: two people could have one identifier, or one person two")
+    elif width is not None:
+        for level in column.levels:
+            if not _holds(width, form_of(level)):
+                raise expected("column", name, f"{exact}, which cannot hold the level {level!r} exactly")
 
 
 def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
@@ -57,8 +75,8 @@ def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
     if types.is_temporal(kind):
         return _parse_ticks(_ticks(array), _arrow_unit(kind), _nulls(array), column)
     if not isinstance(column, Number):
-        if types.is_floating(kind) or types.is_decimal(kind):
-            array = pa.array(_floats(array), pa.float64())
+        if types.is_decimal(kind) and kind.bit_width < 128:  # Arrow finds no distinct values of these
+            array = array.cast(pa.decimal128(kind.precision, kind.scale))
         return _parse_uniques(array.dictionary_encode(), column)
     return finish(_floats(array), column)
 
@@ -84,7 +102,12 @@ def numbers_of_text(cells: pa.Array) -> np.ndarray:
         numbers = _kernels.cast(bare, pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowException:  # releases of Arrow differ on literals past the float64 range
         return numbers_of_text_slowly(cells)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    if spelled.null_count > cells.null_count:  # some are no numbers, but may be booleans
+        others = _kernels.and_(spelled.is_null(), cells.is_valid())
+        words = cells.filter(others).dictionary_encode()
+        numbers[others.to_numpy(zero_copy_only=False)] = numbers_of_text_slowly(words.dictionary)[words.indices]
+    return numbers
 
 
 def numbers_of_text_slowly(cells: pa.Array) -> np.ndarray:
@@ -135,7 +158,9 @@ def finish(numbers: np.ndarray, column: Number) -> np.ndarray:
 
 def _parse_uniques(encoded: pa.Array, column: Category | Identifier) -> np.ndarray:
     # The distinct values stay in this process, like the rows they came from.
-    return _look_up(_codes(encoded.dictionary.to_pylist(), column), encoded.indices, column)
+    distinct = encoded.dictionary
+    cells = list(distinct.to_numpy(zero_copy_only=False)) if types.is_floating(distinct.type) else distinct.to_pylist()
+    return _look_up(_codes(cells, column), encoded.indices, column)  # floats of NumPy know their width
 
 
 def _codes(cells: Sequence[object], column: Category | Identifier) -> np.ndarray:
@@ -213,11 +238,14 @@ def _is_text(kind: pa.DataType) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
-def _arrow_readable(kind: Any, category: bool) -> bool:
+def _value_type(kind: Any) -> Any:
+    """The type of the values themselves, without extensions, dictionaries and runs around it."""
     if isinstance(kind, pa.BaseExtensionType):
-        return _arrow_readable(kind.storage_type, category)
-    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
-        return _arrow_readable(kind.value_type, category)
+        return _value_type(kind.storage_type)
+    return _value_type(kind.value_type) if types.is_dictionary(kind) or types.is_run_end_encoded(kind) else kind
+
+
+def _arrow_readable(kind: Any, category: bool) -> bool:
     if types.is_temporal(kind):
         return types.is_date(kind) if category else not types.is_interval(kind)
     plain = (types.is_null, types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, _is_text)
@@ -229,3 +257,22 @@ def _numpy_readable(kind: np.dtype, category: bool) -> bool:
         unit = np.datetime_data(kind)[0]
         return unit == "D" and kind.kind == "M" if category else unit in _TICKS_PER_DAY
     return kind.kind in "biufOUST"
+
+
+def _float_width(kind: Any) -> type[np.floating[Any]] | None:
+    """The float of NumPy that cells of this type are read as; None where they are no floats."""
+    if isinstance(kind, np.dtype):
+        return {2: np.float16, 4: np.float32}.get(kind.itemsize, np.float64) if kind.kind == "f" else None
+    return {16: np.float16, 32: np.float32, 64: np.float64}[kind.bit_width] if types.is_floating(kind) else None
+
+
+def _holds(width: type[np.floating[Any]], form: bytes | None) -> bool:
+    """Whether cells of this level, and no others but those near it that are not whole, are this float."""
+    decimal = None if form is None else decimal_of(form)
+    if decimal is None:  # a text, which no float is
+        return True
+    _, digits, power = decimal
+    if power >= 0:
+        return len(digits) + power < 17 and int(digits) * 10**power < 2 ** (np.finfo(width).nmant + 1)
+    with np.errstate(all="ignore"):
+        return form_of(width(float(form or b"0"))) == form

@@ -43,7 +43,7 @@ class CsvFile(Source):
     is empty leaves nothing behind the newline before it, and the number of rows, which is public, would depend on that
     cell. So a file with one column must end every row, the last one too, with a newline. Its last byte alone decides;
     without the newline it is refused before anything is paid. With more columns there is a delimiter in every row that
-    a writer makes, whatever the cells hold. Cells are UTF-8; bytes that are not are replaced. Types
+    a writer makes, whatever the cells hold. Cells are bytes, UTF-8 or not. Types
     are never guessed: the schema says what a column is.
     """
 

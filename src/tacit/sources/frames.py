@@ -40,7 +40,8 @@ class Coded:
     """
 
     codes: np.ndarray
-    categories: list[object]
+    categories: np.ndarray
+    """Of their own type where that is a number, else objects."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,17 @@ def _held_plain(values: Any) -> Held | None:
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             return None
-        masked = isinstance(values, np.ma.MaskedArray)  # its list says None where it is masked
-        return Held(len(values), values.dtype, lambda: values.tolist() if masked else values)
+        masked = isinstance(values, np.ma.MaskedArray)
+        return Held(len(values), values.dtype, lambda: _unmasked(values) if masked else values)
     return Held(len(values), None, lambda: list(values)) if isinstance(values, Sequence) else None
+
+
+def _unmasked(values: Any) -> Any:
+    """A masked array as cells of the same type, or as objects, with nulls where it is masked."""
+    if values.dtype.kind in "biuf" and values.dtype.itemsize <= 8:
+        native = np.ascontiguousarray(values.data, values.dtype.newbyteorder("="))
+        return pa.array(native, mask=np.ma.getmaskarray(values))
+    return values.tolist()
 
 
 def _held_pandas(series: Any) -> Held:
@@ -132,14 +141,26 @@ def _held_pandas(series: Any) -> Held:
             return objects()
 
     if isinstance(dtype, pandas.CategoricalDtype):
-        return Held(len(series), None, lambda: Coded(np.asarray(series.cat.codes), list(series.cat.categories)))
+        kind = getattr(dtype.categories.dtype, "numpy_dtype", dtype.categories.dtype)
+        kind = kind if isinstance(kind, np.dtype) and kind.kind in "biuf" else None
+        return Held(len(series), kind, lambda: Coded(np.asarray(series.cat.codes), _categories(dtype.categories, kind)))
+    if isinstance(dtype, pandas.SparseDtype):
+        return Held(len(series), dtype.subtype, lambda: np.asarray(series.array))
     if isinstance(dtype, pandas.ArrowDtype):
         return Held(len(series), dtype.pyarrow_dtype, typed)
     if isinstance(dtype, pandas.DatetimeTZDtype):
         return Held(len(series), dtype.base, typed)
-    if isinstance(dtype, pandas.StringDtype) or (dtype.kind in "biuf" and hasattr(series.array, "__arrow_array__")):
+    if isinstance(dtype, pandas.StringDtype):
         return Held(len(series), None, typed)
+    if dtype.kind in "biuf" and hasattr(series.array, "__arrow_array__"):
+        return Held(len(series), dtype.numpy_dtype, typed)
     return Held(len(series), None, objects)
+
+
+def _categories(index: Any, kind: np.dtype | None) -> np.ndarray:
+    if kind is not None:
+        return index.to_numpy(kind)
+    return np.fromiter(index, object, len(index))
 
 
 def _pull_held(held: dict[str, Held], schema: Schema, batch_rows: int) -> Iterator[Pull]:
@@ -156,7 +177,9 @@ def _parse_slice(cells: dict[str, Any], start: int, stop: int, schema: Schema) -
 def _parse(values: Any, start: int, stop: int, column: Column) -> np.ndarray:
     if isinstance(values, Coded):
         used, inverse = np.unique(values.codes[start:stop], return_inverse=True)
-        return parse_objects([None if code < 0 else values.categories[code] for code in used], column)[inverse]
+        missing = int(len(used) > 0 and used[0] < 0)
+        parsed = [parse_objects([None] * missing, column), parse_numpy(values.categories[used[missing:]], column)]
+        return np.concatenate(parsed)[inverse]
     cells = values[start:stop]
     if isinstance(cells, pa.ChunkedArray):
         return np.concatenate([parse_arrow(chunk, column) for chunk in cells.chunks])

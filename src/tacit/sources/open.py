@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacit.canonical import NUMBER
 from tacit.errors import did_you_mean, expected
 from tacit.files import DATA_SUFFIXES
 from tacit.schema import Schema
@@ -19,7 +20,6 @@ from tacit.sources.arrow_files import open_ipc, open_parquet
 from tacit.sources.arrow_rows import ArrowRows
 from tacit.sources.arrow_tables import open_dataset, open_stream, open_table
 from tacit.sources.base import Source, is_a
-from tacit.sources.cells import NUMBER
 from tacit.sources.csv_file import open_csv
 from tacit.sources.folders import Found, find_files
 from tacit.sources.frames import open_dict, open_pandas

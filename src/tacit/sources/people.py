@@ -3,11 +3,12 @@
 When a person may have several rows, replacing one person may change many of them, and even their number. Both are put
 right here by a rule that looks at one person at a time:
 
-* a person is the text of an identifier (see `cells`): two rows belong together if and only if their texts are equal.
-  The texts themselves are compared, not hashes of them, so no two people ever share a place by accident. Rows without
-  an identifier have the empty text and are one person together;
+* a person is the form of an identifier (see `canonical`): two rows belong together if and only if their forms are
+  equal. It is exact, and the same whether the identifier is stored as text, as an integer or as a decimal; the forms
+  themselves are compared, not hashes of them, so no two people ever share a place by accident. Rows without an
+  identifier have the empty form and are one person together;
 * of a person's rows the ``max_rows`` with the smallest fingerprint are kept. A row's fingerprint is a hash of the
-  identifier's text and of the row's cells; among equal ones the smaller cells come first;
+  identifier's form and of the row's cells; among equal ones the smaller cells come first;
 * whoever has fewer gets empty rows, in which every cell is missing and takes its declared stand-in.
 
 So everyone contributes exactly ``max_rows`` rows. The number of rows that count is the number of people times
@@ -56,7 +57,7 @@ def by_person(
     batches: Iterable[Batch], schema: Schema, columns: tuple[str, ...], *, person: str, max_rows: int
 ) -> People:
     """Gather the rows of ``columns`` by the identifier ``person``. Holds the parsed columns in memory."""
-    places: dict[str, int] = {}
+    places: dict[bytes, int] = {}
     people: list[np.ndarray] = [np.empty(0, np.int64)]
     kinds = {name: np.float64 if isinstance(schema[name], Number) else np.int64 for name in columns}
     gathered = {name: [np.empty(0, kind)] for name, kind in kinds.items()}
@@ -82,13 +83,13 @@ def by_person(
     )
 
 
-def _places(texts: np.ndarray, places: dict[str, int]) -> np.ndarray:
+def _places(forms: np.ndarray, places: dict[bytes, int]) -> np.ndarray:
     """The place of each row's person; whoever is new gets the next one."""
-    return np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
+    return np.fromiter((places.setdefault(form, len(places)) for form in forms), np.int64, len(forms))
 
 
-def _digest(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def _digest(form: bytes) -> int:
+    return int.from_bytes(blake2b(form, digest_size=8).digest(), "little")
 
 
 def _stand_in(schema: Schema, name: str) -> float | int:

@@ -1,0 +1,104 @@
+"""One form for every value, so that the type a column is stored as decides nothing.
+
+The same table may be kept as text, as integers, as floats or as decimals, and programs that read text choose the type
+by looking at all cells of a column: one person's ``AB12`` among numbers makes everybody's ``1234`` a text. Whether two
+cells are the same level, or name the same person, is therefore decided by the forms here, which are made from a cell's
+text or from the literal of a typed cell (see `cells`), and from nothing else. Both functions are total.
+
+**Levels** (`level_form`). ASCII white space around is dropped. What then follows the grammar `NUMBER` in full is a
+number. Whole numbers are compared exactly, whatever their size; other numbers by the nearest float64. ``true`` and
+``false``, in any case, are 1 and 0. ``nan``, ``inf`` and ``infinity``, with or without a sign and in any case, are
+missing. Everything else is text and is compared byte by byte. So ``01234``, 1234, 1234.0 and decimal 1234.00 are one
+level.
+
+**Identifiers** (`identifier_form`) must not merge two people, so less is taken for a number: ASCII white space around
+is dropped, and digits with or without a sign, leading zeros and ``.0`` behind them are a whole number. All else is
+text, byte by byte, ``1e5`` and ``0e123`` too: as numbers, all hexadecimal codes of the latter kind would be zero.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+SPACES = " \t\n\r\v\f"
+NUMBER = r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?"
+"""How a number is spelled: a sign, digits with or without a point, a power of ten. Digits are ASCII."""
+BOOLEANS = {b"true": b"1", b"false": b"0"}
+
+_NUMBER = re.compile(NUMBER.encode())
+_WHOLE = re.compile(rb"([+-]?)([0-9]+)(?:\.0*)?")
+_NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)")
+_MOST_ZEROS = 4300  # so that 1e999999 takes no megabyte
+
+
+def is_number(text: bytes) -> bool:
+    """Whether ``text``, without white space around it, spells a number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def level_form(text: bytes) -> bytes | None:
+    """The form by which the level that ``text`` spells is compared; None where it is missing."""
+    stripped = text.strip()  # for bytes this drops exactly SPACES
+    spelled = _NUMBER.fullmatch(stripped)
+    if spelled is not None:
+        return _level_number(stripped, spelled)
+    word = stripped.lower()
+    if word in BOOLEANS:
+        return BOOLEANS[word]
+    return None if _NOT_FINITE.fullmatch(word) else stripped
+
+
+def identifier_form(text: bytes, *, typed: bool = False) -> bytes:
+    """The form by which people are told apart; empty where ``text`` is. ``typed``: the literal of a typed number."""
+    stripped = text.strip()
+    spelled = _NUMBER.fullmatch(stripped) if typed else None
+    if spelled is not None:
+        return _plain(*_decimal(spelled))
+    whole = _WHOLE.fullmatch(stripped)
+    return stripped if whole is None else _plain(*_trimmed(whole[1], whole[2], 0))
+
+
+def decimal_of(form: bytes) -> tuple[bytes, bytes, int] | None:
+    """Sign, digits and power of ten of the number that has this `level_form`; None where it is a text."""
+    spelled = _NUMBER.fullmatch(form)
+    return None if spelled is None else _decimal(spelled)
+
+
+def _level_number(literal: bytes, spelled: re.Match[bytes]) -> bytes:
+    decimal = _decimal(spelled)
+    if decimal[2] < 0:
+        nearest = float(literal)
+        if math.isfinite(nearest):
+            again = _NUMBER.fullmatch(repr(nearest).encode())
+            assert again is not None
+            decimal = _decimal(again)
+    sign, digits, power = decimal
+    return sign + digits + (b"e%d" % power if power else b"")
+
+
+def _decimal(spelled: re.Match[bytes]) -> tuple[bytes, bytes, int]:
+    sign, whole, behind, alone, power = spelled.groups(b"")
+    fraction = behind + alone
+    if len(power.lstrip(b"+-0")) > 18:  # no other type reaches so far; an int() of it may refuse or take long
+        power = b"-" + b"9" * 18 if power.startswith(b"-") else b"9" * 18
+    return _trimmed(sign, whole + fraction, int(power or b"0") - len(fraction))
+
+
+def _trimmed(sign: bytes, digits: bytes, power: int) -> tuple[bytes, bytes, int]:
+    """The one way to write a number without zeros at either end and with no sign but a minus."""
+    significant = digits.lstrip(b"0")
+    trimmed = significant.rstrip(b"0")
+    if not trimmed:
+        return b"", b"0", 0
+    return sign.replace(b"+", b""), trimmed, power + len(significant) - len(trimmed)
+
+
+def _plain(sign: bytes, digits: bytes, power: int) -> bytes:
+    """The number as digits with a point where it needs one."""
+    if abs(power) > _MOST_ZEROS:
+        return sign + digits + b"e%d" % power
+    if power >= 0:
+        return sign + digits + b"0" * power
+    padded = digits.rjust(1 - power, b"0")
+    return sign + padded[:power] + b"." + padded[power:]
