@@ -100,6 +100,9 @@ def _hold(label: str, name: str, values: Any) -> Held:
 def _held_plain(values: Any) -> Held | None:
     if isinstance(values, str | bytes | bytearray | Mapping):
         return None
+    if is_a(values, "pandas", "Index") or is_a(values, "pandas.api.extensions", "ExtensionArray"):
+        # As a NumPy array, integers beside a missing one would be floats.
+        return _held_pandas(sys.modules["pandas"].Series(values))
     if not isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray):
         if hasattr(values, "__arrow_c_stream__"):
             values = pa.chunked_array(values)
