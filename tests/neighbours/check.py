@@ -46,6 +46,14 @@ class Outcome:
         return self.n, self.error, self.output, self.progress
 
 
+@dataclass(frozen=True)
+class Changing:
+    """Data that somebody changes after tacit was told how many rows there are, and before it reads them."""
+
+    data: Any
+    change: Callable[[], None]
+
+
 class Violation(AssertionError):
     """Two neighbours that tell themselves apart."""
 
@@ -54,10 +62,13 @@ class Violation(AssertionError):
 class Observer:
     """A progress bar that remembers what it was told."""
 
+    change: Callable[[], None] | None = None
     told: list[int | None] = field(default_factory=list)
 
     def expect(self, rows: int | None) -> None:
         self.told.append(rows)
+        if self.change is not None:
+            self.change()
 
     def __call__(self, rows: int) -> None:
         self.told.append(rows)
@@ -76,6 +87,8 @@ def by_partial(engine: Any = None) -> Reader:
 def outcome(data: Any, plan: tacit.Plan, read: Reader) -> Outcome:
     """What reading ``data`` does."""
     observer, error, found = Observer(), None, (None, None)
+    if isinstance(data, Changing):
+        data, observer = data.data, Observer(data.change)
     with _captured() as output:
         try:
             found = read(data, plan, observer)
@@ -110,16 +123,20 @@ def _captured() -> Iterator[list[str]]:
 
 
 def check(
-    pair: Pair, write: Callable[[Table, Path], Any], read: Reader | None = None, *, count: bool = True
+    pair: Pair, write: Callable[[Table, Path], Any], read: Reader | None = None, *, broken: bool = False
 ) -> Outcome:
     """Store both tables, read both, and raise `Violation` where they differ by more than the plan claims.
 
-    ``count``: the number of rows must also be the true one, if there is one.
+    The number of rows must also be the true one. ``broken``: the medium breaks, and nothing else may come out.
     """
     first, second = (_outcome_of(table, pair.plan, write, read or by_partial()) for table in (pair.first, pair.second))
     if first.seen != second.seen:
         raise Violation(f"what is seen differs:\n  {first}\n  {second}")
-    if first.error is None and count and first.n != pair.n:
+    if broken:
+        if first.error is None or not first.error.startswith("BrokenMediumError: Expected "):
+            raise Violation(f"a broken medium goes unnoticed: {first}")
+        return first
+    if first.error is None and first.n != pair.n:
         raise Violation(f"n is {first.n} for {pair.n} rows")
     if first.error is not None and not first.error.startswith("InputError: Expected "):
         raise Violation(f"it ends in an error that is no refusal: {first.error}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import text_media
+from .check import Changing
 from .tables import Table, arrow_table, whole
 
 # Lists and sums that a column's name might be taken for, if it were run: how long `l` is depends on a row.
@@ -70,6 +71,17 @@ def connection(table: Table, folder: Path) -> Any:
     connection = duckdb.connect(config={"threads": 1})
     _create(connection, "people", table)
     return connection.table("people")
+
+
+def changing(table: Table, folder: Path) -> Changing:
+    """A table that gets a row more before it is read."""
+    data = file(table, folder)
+
+    def change() -> None:
+        with _database(folder)[1] as connection:
+            connection.execute("insert into people (select * from people limit 1)")
+
+    return Changing(data, change)
 
 
 def read_csv(table: Table, folder: Path) -> str:

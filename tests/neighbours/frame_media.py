@@ -21,8 +21,18 @@ def as_dict(table: Table, folder: Path) -> dict[str, Any]:
 
 
 def as_arrays(table: Table, folder: Path) -> dict[str, Any]:
-    return {name: arrow_array(kind, table.cells(name)).to_numpy(zero_copy_only=False) if kind != "text" else np.array(table.cells(name), object)
-            for name, kind in table.kinds.items()}  # fmt: skip
+    """Arrays of NumPy's own types, masked where a cell is missing that the type has no word for."""
+    return {name: _numpy(kind, table.cells(name)) for name, kind in table.kinds.items()}
+
+
+def _numpy(kind: str, cells: list[Any]) -> Any:
+    if kind == "text":
+        return np.array(cells, object)
+    if kind in ("float", "float32"):
+        return arrow_array(kind, cells).to_numpy(zero_copy_only=False)
+    mask = [cell is None for cell in cells]
+    types = {"int": np.int64, "uint": np.uint64, "bool": np.bool_}
+    return np.ma.MaskedArray([0 if cell is None else cell for cell in cells], mask, types[kind])
 
 
 def pandas_objects(table: Table, folder: Path) -> Any:
@@ -82,4 +92,6 @@ def polars_frame(table: Table, folder: Path) -> Any:
 def polars_csv(table: Table, folder: Path) -> Any:
     import polars as pl
 
-    return whole(pl.read_csv(text_media.csv(table, folder), infer_schema_length=None), table)
+    frame = pl.read_csv(text_media.csv(table, folder), infer_schema_length=None)
+    assert pl.Int128 not in frame.dtypes  # Arrow has no such type, and the frame can not be handed over
+    return whole(frame, table)

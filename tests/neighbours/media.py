@@ -30,8 +30,8 @@ class Medium:
     """``write`` stores a table in an empty folder and says what tacit is handed.
 
     ``inferred``: somebody guesses types from the text of the whole table. ``people``: how identifiers may be stored.
-    ``portable``: the workers of a cluster can read it. ``refused``: tacit takes no such table at all, whatever it holds.
-    ``share``: how often it is drawn, as some take longer.
+    ``portable``: the workers of a cluster can read it. ``refused``: tacit takes no such table, whatever it holds.
+    ``broken``: it changes while it is read. ``share``: how often it is drawn, as some take longer.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Medium:
     inferred: bool = False
     portable: bool = False
     refused: bool = False
+    broken: bool = False
     share: int = 4
 
 
@@ -74,7 +75,7 @@ _ALL = (
     Medium("parquet folder with a loop", arrow_media.parquet_loop, PARQUET, share=2),
     Medium("parquet pattern with a folder's link", arrow_media.parquet_pattern, PARQUET, share=2),
     Medium("parquet pattern with a link", arrow_media.parquet_file_pattern, PARQUET, share=2),
-    Medium("parquet list with a hard link", arrow_media.parquet_list, PARQUET, share=2),
+    Medium("parquet list with a hard link", arrow_media.parquet_list, PARQUET, refused=True, share=2),
     Medium("feather", arrow_media.feather, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("ipc", arrow_media.ipc, ("text", "int", "float", "runs", "large text", "decimal"), ("text", "int", "decimal"), portable=True),
     Medium("hive folder", arrow_media.hive_folder, TEXT, TEXT, portable=True, share=2),
@@ -90,10 +91,12 @@ _ALL = (
     Medium("polars", frame_media.polars_frame, FRAME, ("text", "int", "uint", "date", "bool")),
     Medium("polars from csv", frame_media.polars_csv, inferred=True),
     Medium("duckdb file", duckdb_media.file, DUCKDB, _identifiers(DUCKDB), portable=True, share=2),
-    Medium("duckdb schemas and views", duckdb_media.schemas, DUCKDB, _identifiers(DUCKDB), share=2),
+    Medium("duckdb schemas and views", duckdb_media.schemas, DUCKDB, _identifiers(DUCKDB), refused=True, share=1),
     Medium("duckdb table of a view's name", duckdb_media.shadowed, DUCKDB, share=2),
     Medium("duckdb connection", duckdb_media.connection, DUCKDB, _identifiers(DUCKDB), share=2),
     Medium("duckdb from csv", duckdb_media.read_csv, inferred=True, share=2),
+    Medium("feather, changed meanwhile", arrow_media.feather_changing, ("text", "int", "float"), broken=True, share=2),
+    Medium("duckdb, changed meanwhile", duckdb_media.changing, ("text", "int", "float"), broken=True, share=1),
 )  # fmt: skip
 
 MEDIA: dict[str, Medium] = {medium.name: medium for medium in _ALL}

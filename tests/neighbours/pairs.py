@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,6 @@ from tacit.schema import Category, Number
 from .catalogue import BOUNDS, COUNT_BOUNDS, KINDS, LEVELS, NAMES, PEOPLE, TEXT_KINDS
 from .tables import Table
 
-_TRIES = 60
 _PLANS = 500
 
 
@@ -35,7 +35,7 @@ def draw_pair(random: Random, kinds: Sequence[str], people: Sequence[str] = (), 
     ``inferred``: the columns are text, of which a reader will guess types. So all rows but one are alike, and a guess
     that changes with the last one is about all of them.
     """
-    plan = _plan(random.randrange(_PLANS), people=bool(people) and random.random() < 0.4, levels=inferred)
+    plan = plan_of(random.randrange(_PLANS), people=bool(people) and random.random() < 0.4, levels=inferred)
     needed = plan.crossing().columns
     others = [name for name in NAMES if name not in plan.schema and name != _id_of(plan)]
     names = [*needed, *random.sample(others, random.choice((1, 1, 2) if inferred else (0, 1, 1, 2)))]
@@ -43,11 +43,11 @@ def draw_pair(random: Random, kinds: Sequence[str], people: Sequence[str] = (), 
     if inferred:  # the last column is the one that a partitioned table has in the names of its folders
         names.sort(key=lambda name: name in needed and isinstance(plan.schema[name], Category))
     stored = {name: random.choice(list(kinds)) for name in names}
-    draw = {name: _drawer(random, plan, name, stored[name], alike=inferred) for name in names}
+    draw = {name: _drawer(random, plan, name, stored[name], alike=inferred, guessed=inferred) for name in names}
     person = plan.mechanism.person
     if person is None:
         rows = [tuple(draw[name]() for name in names) for _ in range(random.choice((1, 2, 3, 5, 9, 17, 17)))]
-        wild = {name: _drawer(random, plan, name, stored[name], alike=False) for name in names}
+        wild = {name: _drawer(random, plan, name, stored[name], guessed=inferred) for name in names}
         place = random.randrange(len(rows))
         changed = tuple(wild[name]() if random.random() < 0.8 else rows[place][i] for i, name in enumerate(names))
         first, second = Table(stored, tuple(rows)), Table(stored, (*rows[:place], changed, *rows[place + 1 :]))
@@ -74,15 +74,29 @@ def _id_of(plan: tacit.Plan) -> str | None:
 
 
 @lru_cache(maxsize=None)
-def _plan(number: int, *, people: bool, levels: bool) -> tacit.Plan:
+def plan_of(number: int, *, people: bool, levels: bool) -> tacit.Plan:
     """One of some hundred plans: to prove the sensitivity of a new one takes longer than to read a table."""
     random = Random(f"plan {number}")
     wanted = levels and number % 4 > 0  # most of what readers guess matters for levels
-    for _ in range(_TRIES):
+    while True:
         plan = draw_plan(random, people=people)
-        if not wanted or any(isinstance(plan.schema[name], Category) for name in plan.crossing().columns):
-            break
-    return plan
+        categories = [column for column in plan.schema.values() if isinstance(column, Category)]
+        needed = any(isinstance(plan.schema[name], Category) for name in plan.crossing().columns)
+        if not levels or (needed or not wanted) and not any(_lost(level) for one in categories for level in one.levels):
+            return plan
+
+
+def _lost(value: object) -> bool:
+    """Whether a reader that guesses types may change such a cell for good, as docs/data.md says of them.
+
+    Dates and times become other types, or stay text; whole numbers past 2^53 become floats; 0x10 becomes 16 or stays text.
+    """
+    if isinstance(value, bytes | None):
+        return False
+    if isinstance(value, str) and re.search(r"\d:\d|\d[-/]\d+[-/]\d|^0x", value):
+        return True
+    number = _as_number(value)
+    return number is not None and 2**53 <= abs(number) < math.inf
 
 
 def draw_plan(random: Random, *, people: bool = False) -> tacit.Plan:
@@ -136,19 +150,20 @@ def _levels(random: Random, count: int | None = None) -> Category:
     return Category(levels, random.choice((None, levels[-1])))  # type: ignore[arg-type]
 
 
-def _drawer(random: Random, plan: tacit.Plan, name: str, kind: str, *, alike: bool) -> Callable[[], Any]:
+def _drawer(random: Random, plan: tacit.Plan, name: str, kind: str, *, alike: bool = False, guessed: bool = False) -> Callable[[], Any]:
     """A function that draws cells of one column: from the catalogue, or from what its declaration is about."""
     fitting = _fitting(plan, name, kind)
+    cells = [cell for cell in KINDS[kind] if not _lost(cell)] if guessed else KINDS[kind]
     if alike:
         column = plan.schema[name] if name in plan.schema else None
         if isinstance(column, Category):  # a level that a cell does not get by being unreadable
             fitting = [cell for cell, level in zip(fitting, column.levels, strict=False) if level != column.missing]
         few = [
-            random.choice(fitting if fitting and random.random() < 0.9 else KINDS[kind])
+            random.choice(fitting if fitting and random.random() < 0.9 else cells)
             for _ in range(random.choice((1, 1, 2)))
         ]
         return lambda: random.choice(few)
-    return lambda: random.choice(fitting if fitting and random.random() < 0.5 else KINDS[kind])
+    return lambda: random.choice(fitting if fitting and random.random() < 0.5 else cells)
 
 
 def _fitting(plan: tacit.Plan, name: str, kind: str) -> list[Any]:

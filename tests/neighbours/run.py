@@ -46,7 +46,7 @@ def attack(medium: Medium, seed: int, index: int, engine: Any = None, *, small: 
     """Try one pair: "read", "refused" or "unwritable". A violation is raised with a ``small`` pair that shows it."""
     pair, read = pair_of(medium, seed, index), reader_of(index, engine)
     try:
-        found = check(pair, medium.write, read)
+        found = check(pair, medium.write, read, broken=medium.broken)
     except Unwritable:
         return "unwritable"
     except Violation as violation:
@@ -58,7 +58,7 @@ def attack(medium: Medium, seed: int, index: int, engine: Any = None, *, small: 
 
 def _broken(pair: Pair, medium: Medium, read: Reader) -> bool:
     try:
-        check(pair, medium.write, read)
+        check(pair, medium.write, read, broken=medium.broken)
     except Violation:
         return True
     except Unwritable:

@@ -235,7 +235,9 @@ def _bytes(array: pa.Array) -> pa.Array:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    # Arrow's reader of CSV makes bytes of a column of text as soon as one cell is no UTF-8.
+    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary)
+    return any(test(kind) for test in (*tests, types.is_binary_view, types.is_fixed_size_binary))
 
 
 def _value_type(kind: Any) -> Any:
