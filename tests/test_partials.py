@@ -12,6 +12,7 @@ import tacit
 from tacit.boundary import _adder, collect, needed
 from tacit.cli import app
 from tacit.engines.threads import Threads
+from tacit.partials import _digest
 from tacit.sources.open import open_source
 
 SCHEMA = tacit.Schema(y=(-1, 1), x=(0, 10))
@@ -96,6 +97,46 @@ def test_a_release_of_partials_says_what_it_assumes(sites, tmp_path):
     for lie in (1, 0, "2", True):
         with pytest.raises(tacit.InputError):
             tacit.Release.from_plain({**pooled.to_plain(), "partials": lie})
+
+
+def rewritten(path, **changes):
+    """A partial's file with other content and a checksum that fits it."""
+    plain = json.loads(path.read_text())
+    del plain["sha256"]
+    plain |= changes
+    plain = {name: value for name, value in plain.items() if value is not None}
+    path.write_text(json.dumps({**plain, "sha256": _digest(plain)}))
+    return path
+
+
+def test_a_partial_says_what_its_totals_are_in(sites, tmp_path):
+    """Before, one on a 16 times finer lattice was accepted."""
+    path = sites[0].save(tmp_path / "a.partial")
+    plain = json.loads(path.read_text())
+    statistic = PLAN.statistic()
+    assert (plain["unit"], plain["entries"]) == (statistic.unit, list(statistic.entries))
+    assert plain["version"] == tacit.__version__
+    assert tacit.Partial.load(rewritten(path, version="0.0.1")).n == 50, "another version with the same statistic"
+    finer = {"unit": 16 * plain["unit"], "totals": [16 * total for total in plain["totals"]]}
+    for changes in (finer, {"entries": plain["entries"][::-1]}, {"probe": "0" * 64}, {"unit": True}, {"entries": "yx"}):
+        other = sites[0].save(tmp_path / "b.partial", overwrite=True)
+        message = refused(lambda other=other, changes=changes: tacit.Partial.load(rewritten(other, **changes)))
+        assert "lattice" in message or "list" in message
+        assert str(plain["totals"][0]) not in message
+    one = sites[0].save(tmp_path / "c.partial")
+    assert "sums of its rows" in refused(lambda: tacit.Partial.load(rewritten(one, totals=finer["totals"])))
+    old = sites[0].save(tmp_path / "d.partial")
+    rewritten(old, partial=1, unit=None, entries=None, version=None, probe=None)
+    message = refused(lambda: tacit.Partial.load(old))
+    assert "run tacit partial again" in message
+    assert "run tacit partial again" in refused(lambda: tacit.privatize([old], PLAN, ledger=None))
+
+
+def test_a_statistic_that_maps_cells_in_another_way_is_told(sites, tmp_path, monkeypatch):
+    """The planted fault: a version of tacit whose lattice has the same unit and names, and rounds down."""
+    path = sites[0].save(tmp_path / "a.partial")
+    monkeypatch.setattr(np, "rint", lambda values, **out: np.floor(values, **out))
+    assert "make it again" in refused(lambda: tacit.Partial.load(path))
 
 
 def test_infer_refuses_a_partial(sites, tmp_path):

@@ -17,7 +17,7 @@ from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
-from tacit.partials import Partial, as_partials, check_pool
+from tacit.partials import Measure, Partial, as_partials, check_pool
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
@@ -112,11 +112,10 @@ def partial(
     """
     plan = as_plan(plan)
     check_name("dataset", dataset)
-    if not isinstance(plan.crossing().collector(), Sums):
-        raise expected("kind", plan.mechanism.kind, "of [mechanism] to be one whose rows are added up, for a partial")
+    measure = Measure.of(plan)
     n, collected = _reader(data, plan, engine, progress)()
     assert isinstance(collected, Sums)
-    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16))
+    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure)
 
 
 def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Reports:
@@ -192,8 +191,7 @@ def _reader(data: Any, plan: Plan, engine: Any, progress: Progress | None) -> Ca
 
 def _adder(partials: Sequence[Partial], plan: Plan) -> Callable[[], tuple[int, Collector]]:
     sums = plan.crossing().collector()
-    if not isinstance(sums, Sums):
-        raise expected("kind", plan.mechanism.kind, "of [mechanism] to be one whose rows are added up, for a partial")
+    assert isinstance(sums, Sums)  # as `check_pool` has seen
     for one in partials:
         sums.merge(one.totals)
     return lambda: (sum(one.n for one in partials), sums)

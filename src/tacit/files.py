@@ -1,14 +1,23 @@
-"""Files that are whole or absent: a half-written one never replaces a good one."""
+"""Files that are whole or absent: a half-written one never replaces a good one.
+
+Nor is one left lying about. Where the system can, a file gets its name only when it is whole (``O_TMPFILE``): whoever
+kills the process before that leaves nothing behind. Elsewhere, and for the moment in which a file takes the place of
+another, it goes by a hidden name, which only its owner may read where the content is private. One that was left behind,
+whose writer is gone (its lock is free), is removed when the same file is written the next time.
+"""
 
 from __future__ import annotations
 
 import errno
 import glob
 import os
+import re
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.interrupts import uninterrupted
@@ -70,39 +79,124 @@ def _same_file(path: str | Path, other: str | Path) -> bool:
 
 
 def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: bool, private: bool = False) -> Path:
-    """Write to a temporary file beside ``path``, sync it, and move it into place in one step.
+    """Write a file that has no name yet, or a hidden one beside ``path``, sync it, and put it into place in one step.
 
     Where it is ``private`` nobody but its owner may ever read it.
     """
     target = check_writable(path, name=name, overwrite=overwrite)
-    temporary = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}"
+    mode = 0o600 if private else 0o666
     with uninterrupted():
         try:
-            with open(temporary, "xb", opener=_owners_only if private else None) as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            if overwrite:
-                os.replace(temporary, target)
-            else:
-                _put(temporary, target)
-            folder = os.open(target.parent, os.O_RDONLY)
+            _remove_stale(target)
             try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+                _write_nameless(target, content, mode, overwrite=overwrite)
+            except _NotNamelessError:
+                _write_hidden(target, content, mode, overwrite=overwrite)
+            _sync_folder(target.parent)
         except FileExistsError:
             raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting") from None
         except OSError as error:
             raise _failed(name, path, "writable", error) from None
-        finally:
-            with suppress(OSError):
-                os.unlink(temporary)
     return target
 
 
-def _owners_only(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+class _NotNamelessError(Exception):
+    """This system, or this file system, has no files without a name."""
+
+
+def _write_nameless(target: Path, content: bytes, mode: int, *, overwrite: bool) -> None:
+    try:
+        file = os.open(target.parent, os.O_TMPFILE | os.O_WRONLY, mode)
+    except (OSError, AttributeError):
+        raise _NotNamelessError from None
+    with os.fdopen(file, "wb") as stream:
+        _lock(file)
+        _fill(stream, content)
+        if overwrite:
+            with _hidden_name(target) as temporary:  # a link can not replace a file
+                _name(file, temporary)
+                os.replace(temporary, target)
+        else:
+            _name(file, target)
+
+
+def _name(file: int, target: Path) -> None:
+    """Give an open file a name; fails if there is one by it."""
+    try:
+        # With a folder to start from, which a whole path needs not, Python calls linkat, and that follows the link.
+        os.link(f"/proc/self/fd/{file}", target, src_dir_fd=file, follow_symlinks=True)
+    except FileExistsError:
+        raise
+    except OSError:
+        raise _NotNamelessError from None
+
+
+def _write_hidden(target: Path, content: bytes, mode: int, *, overwrite: bool) -> None:
+    with (
+        _hidden_name(target) as temporary,
+        open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as stream,
+    ):
+        _lock(stream.fileno())
+        if os.fstat(stream.fileno()).st_nlink == 0:  # taken for one that was left behind, before it was locked
+            raise FileNotFoundError(errno.EAGAIN, "another process writes the same file")
+        _fill(stream, content)
+        if overwrite:
+            os.replace(temporary, target)
+        else:
+            _put(temporary, target)
+
+
+def _fill(stream: Any, content: bytes) -> None:
+    stream.write(content)
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+@contextmanager
+def _hidden_name(target: Path) -> Generator[Path]:
+    temporary = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}"
+    try:
+        yield temporary
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove what a process that was killed has left behind of the same file."""
+    hidden = re.compile(rf"\.{re.escape(target.name[:40])}\.[0-9a-f]{{16}}")
+    with suppress(OSError):
+        for name in os.listdir(target.parent):
+            if hidden.fullmatch(name):
+                with suppress(OSError):
+                    _remove_if_free(target.parent / name)
+
+
+def _remove_if_free(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if _lock(file, wait=False):
+            os.unlink(path)
+    finally:
+        os.close(file)
+
+
+def _lock(file: int, *, wait: bool = True) -> bool:
+    """Lock an open file until it is closed, so that nobody takes it for one that was left behind; whether it worked."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        return True
+    return False
+
+
+def _sync_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _put(temporary: Path, target: Path) -> None:

@@ -27,8 +27,12 @@ from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
 from tacit.names import check_name
 from tacit.plan import Plan
+from tacit.schema import Number, Schema
+from tacit.statistics.collector import Sums
+from tacit.statistics.statistic import Statistic
+from tacit.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".partial"
 WARNING = (
     "SENSITIVE: exact sums over people's rows, without noise. They protect nobody. Guard this file like the rows, "
@@ -37,14 +41,44 @@ WARNING = (
 
 
 @dataclass(frozen=True)
+class Measure:
+    """What the totals of a partial are in: sums on other lattices, or of other entries, can not be added up.
+
+    ``unit`` is the whole number that stands for 1, ``entries`` are the names of the sums. ``probe`` is a checksum of
+    what the statistic makes of a few made-up rows, so that another map is told even where all names are equal.
+    ``version`` is the tacit that made it.
+    """
+
+    unit: int
+    entries: tuple[str, ...]
+    probe: str
+    version: str
+
+    @classmethod
+    def of(cls, plan: Plan) -> Measure:
+        """What this tacit takes the totals of ``plan`` in."""
+        sums = plan.crossing().collector()
+        if not isinstance(sums, Sums):
+            kind = plan.mechanism.kind
+            raise expected("kind", kind, "of [mechanism] to be one whose rows are added up, for a partial")
+        statistic = sums.statistic
+        return cls(statistic.unit, statistic.entries, _probe(statistic, plan.schema), __version__)
+
+    def fits(self, other: Measure) -> bool:
+        """Whether sums in both can be added up, whoever made them."""
+        return (self.unit, self.entries, self.probe) == (other.unit, other.entries, other.probe)
+
+
+@dataclass(frozen=True)
 class Partial:
-    """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``. Secret."""
+    """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``, in ``measure``. Secret."""
 
     plan: Plan
     n: int
     totals: tuple[int, ...]
     dataset: str
     id: str
+    measure: Measure
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "totals", tuple(self.totals))
@@ -52,9 +86,17 @@ class Partial:
             check_name(name, getattr(self, name))
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
-        entries = len(self.plan.crossing().entries)
+        own = Measure.of(self.plan)
+        if not self.measure.fits(own):
+            made = f"that its plan has in this version of tacit, {own.version}; make it again"
+            raise InputError(f"Expected the partial to be on the lattice, and of the entries, {made}.")
+        entries = len(own.entries)
         if len(self.totals) != entries or not all(_is_int(total) for total in self.totals):
             raise InputError(f"Expected the partial's totals to be {entries} whole numbers, one an entry.")
+        if any(abs(total) > self.n * own.unit for total in self.totals):
+            raise InputError(
+                "Expected the partial's totals to be sums of its rows, none of which adds more than a unit."
+            )
 
     def __repr__(self) -> str:
         """Without the numbers: they are secret."""
@@ -70,6 +112,10 @@ class Partial:
             "dataset": self.dataset,
             "n": self.n,
             "totals": list(self.totals),
+            "version": self.measure.version,
+            "unit": self.measure.unit,
+            "entries": list(self.measure.entries),
+            "probe": self.measure.probe,
             "plan": self.plan.to_plain(),
         }
         text = json.dumps({**content, "sha256": _digest(content)}, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
@@ -84,15 +130,19 @@ class Partial:
         with contextlib.suppress(ValueError, RecursionError):
             plain = json.loads(text)
         # No message below shows what stands in the file: it is secret.
-        known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256"}
+        measured = {"version", "unit", "entries", "probe"}
+        known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256", *measured}
+        if isinstance(plain, dict) and set(plain) == known - measured:
+            raise expected("partial", str(path), f"to be of format {FORMAT}, with its lattice; run tacit partial again")
         if not isinstance(plain, dict) or set(plain) != known or plain["partial"] != FORMAT:
             raise expected("partial", str(path), f"to be a whole file that tacit partial wrote, of format {FORMAT}")
         if plain.pop("sha256") != _digest(plain):
             raise expected("partial", str(path), "to be as tacit partial wrote it; it was changed since")
-        if not isinstance(plain["totals"], list):
-            raise expected("partial", str(path), "to hold a list of totals")
+        if not isinstance(plain["totals"], list) or not isinstance(plain["entries"], list):
+            raise expected("partial", str(path), "to hold a list of totals and one of entries")
         plan = Plan.from_plain(plain["plan"])
-        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"])
+        measure = Measure(plain["unit"], tuple(plain["entries"]), plain["probe"], plain["version"])
+        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"], measure)
 
 
 def check_suffix(path: object) -> None:
@@ -114,11 +164,28 @@ def as_partials(data: Any) -> list[Partial] | None:
 
 def check_pool(partials: Sequence[Partial], plan: Plan) -> None:
     """Refuse partials that can not be added up."""
+    own = Measure.of(plan)
     for one in partials:
-        if one.plan != plan:
+        if one.plan != plan or not one.measure.fits(own):
             raise expected("partial", one.dataset, "to be made with the very plan that it is to be released by")
     if len({one.id for one in partials}) < len(partials) or len({one.dataset for one in partials}) < len(partials):
         raise InputError("Expected every dataset to be in one partial, as nobody may be counted twice.")
+
+
+def _probe(statistic: Statistic, schema: Schema) -> str:
+    """A checksum of what each of a few made-up rows adds: at the bounds, outside of the middle, at every level."""
+    import numpy as np
+
+    cells: dict[str, Any] = {}
+    for place, name in enumerate(statistic.columns):
+        column = schema.declared(name)
+        if isinstance(column, Number):
+            shares = np.array([0, 1, 0.5, 0.25, 0.3141592653589793, 0.7, 0.9, 1 / 3])
+            cells[name] = np.roll(column.low + shares * (column.high - column.low), place).clip(column.low, column.high)
+        else:
+            cells[name] = (np.arange(8) + place) % len(column.levels)
+    added = [statistic.batch_sum({name: values[i : i + 1] for name, values in cells.items()}) for i in range(8)]
+    return _digest({"rows": added})
 
 
 def _is_path(one: str | os.PathLike[str]) -> bool:

@@ -26,25 +26,25 @@ class Sums(Collector):
     """The exact integer sums of a statistic over the rows seen so far."""
 
     def __init__(self, statistic: Statistic) -> None:
-        self._statistic = statistic
+        self.statistic = statistic
         self.totals = [0] * len(statistic.entries)
 
     @property
     def batch_rows(self) -> int:
         """As many rows as the statistic adds up exactly."""
-        return self._statistic.batch_rows
+        return self.statistic.batch_rows
 
     def add(self, columns: Mapping[str, Any], *, times: int = 1) -> None:
         """Exact, so that as many as it takes are a product. However many rows come, no more are summed at once."""
         rows, most = len(next(iter(columns.values()))), self.batch_rows
         for start in range(0, rows, most):
             some = columns if rows <= most else {name: values[start : start + most] for name, values in columns.items()}
-            added = self._statistic.batch_sum(some)
+            added = self.statistic.batch_sum(some)
             self.totals = [a + times * b for a, b in zip(self.totals, added, strict=True)]
 
     def fresh(self) -> Sums:
         """Sums of the same statistic, of no rows."""
-        return Sums(self._statistic)
+        return Sums(self.statistic)
 
     def merge(self, totals: Sequence[int]) -> None:
         """Take in the sums over other rows. Exact, so that neither the order nor the grouping matters."""
