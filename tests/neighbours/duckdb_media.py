@@ -85,10 +85,11 @@ def changing(table: Table, folder: Path) -> Changing:
 
 
 def read_csv(table: Table, folder: Path) -> str:
+    """Types guessed, but for dates, which it takes `inf` for."""
     path, connection = _database(folder)
+    candidates = "['BOOLEAN', 'BIGINT', 'DOUBLE', 'VARCHAR']"
     with connection:
-        connection.execute(
-            f"create table people as select * from read_csv('{text_media.csv(table, folder)}', header = true)"
-        )
+        source = f"read_csv('{text_media.csv(table, folder)}', header = true, auto_type_candidates = {candidates})"
+        connection.execute(f"create table people as select * from {source}")
         whole(connection.execute("select 1 from people").fetchall(), table)
     return f"{path}::people"

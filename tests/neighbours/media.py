@@ -42,7 +42,7 @@ class Medium:
     portable: bool = False
     refused: bool = False
     broken: bool = False
-    share: int = 4
+    share: int = 12
 
 
 def _identifiers(kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -70,17 +70,17 @@ _ALL = (
     Medium("parquet folder", arrow_media.parquet_folder, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("parquet folder of several types", arrow_media.parquet_mixed, WHOLE, WHOLE, portable=True),
     Medium("parquet folder with links", arrow_media.parquet_links, PARQUET, _identifiers(PARQUET), portable=True),
-    Medium("parquet folder with a hard link", arrow_media.parquet_hard_link, PARQUET, share=2),
-    Medium("parquet folder with a folder's link", arrow_media.parquet_folder_link, PARQUET, share=2),
-    Medium("parquet folder with a loop", arrow_media.parquet_loop, PARQUET, share=2),
-    Medium("parquet pattern with a folder's link", arrow_media.parquet_pattern, PARQUET, share=2),
-    Medium("parquet pattern with a link", arrow_media.parquet_file_pattern, PARQUET, share=2),
-    Medium("parquet list with a hard link", arrow_media.parquet_list, PARQUET, refused=True, share=2),
+    Medium("parquet folder with a hard link", arrow_media.parquet_hard_link, PARQUET, share=6),
+    Medium("parquet folder with a folder's link", arrow_media.parquet_folder_link, PARQUET, share=6),
+    Medium("parquet folder with a loop", arrow_media.parquet_loop, PARQUET, share=6),
+    Medium("parquet pattern with a folder's link", arrow_media.parquet_pattern, PARQUET, share=6),
+    Medium("parquet pattern with a link", arrow_media.parquet_file_pattern, PARQUET, share=6),
+    Medium("parquet list with a hard link", arrow_media.parquet_list, PARQUET, refused=True, share=6),
     Medium("feather", arrow_media.feather, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("ipc", arrow_media.ipc, ("text", "int", "float", "runs", "large text", "decimal"), ("text", "int", "decimal"), portable=True),
-    Medium("hive folder", arrow_media.hive_folder, TEXT, TEXT, portable=True, share=2),
-    Medium("hive dataset", arrow_media.hive_dataset, inferred=True, share=4),
-    Medium("hive dataset, types declared", arrow_media.hive_declared, TEXT, share=2),
+    Medium("hive folder", arrow_media.hive_folder, TEXT, TEXT, portable=True, share=6),
+    Medium("hive dataset", arrow_media.hive_dataset, inferred=True, share=12),
+    Medium("hive dataset, types declared", arrow_media.hive_declared, TEXT, share=6),
     Medium("parquet dataset", arrow_media.dataset, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("pandas", frame_media.pandas_objects, ARROW, _identifiers(ARROW)),
     Medium("pandas from lists", frame_media.pandas_inferred, inferred=True),
@@ -91,12 +91,12 @@ _ALL = (
     Medium("polars", frame_media.polars_frame, FRAME, ("text", "int", "uint", "date", "bool")),
     Medium("polars from csv", frame_media.polars_csv, inferred=True),
     Medium("duckdb file", duckdb_media.file, DUCKDB, _identifiers(DUCKDB), portable=True, share=2),
-    Medium("duckdb schemas and views", duckdb_media.schemas, DUCKDB, _identifiers(DUCKDB), refused=True, share=1),
+    Medium("duckdb schemas and views", duckdb_media.schemas, DUCKDB, _identifiers(DUCKDB), refused=True, share=2),
     Medium("duckdb table of a view's name", duckdb_media.shadowed, DUCKDB, share=2),
     Medium("duckdb connection", duckdb_media.connection, DUCKDB, _identifiers(DUCKDB), share=2),
     Medium("duckdb from csv", duckdb_media.read_csv, inferred=True, share=2),
-    Medium("feather, changed meanwhile", arrow_media.feather_changing, ("text", "int", "float"), broken=True, share=2),
-    Medium("duckdb, changed meanwhile", duckdb_media.changing, ("text", "int", "float"), broken=True, share=1),
+    Medium("feather, changed meanwhile", arrow_media.feather_changing, ("text", "int", "float"), broken=True, share=6),
+    Medium("duckdb, changed meanwhile", duckdb_media.changing, ("text", "int", "float"), broken=True, share=2),
 )  # fmt: skip
 
 MEDIA: dict[str, Medium] = {medium.name: medium for medium in _ALL}

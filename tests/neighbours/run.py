@@ -21,12 +21,12 @@ from .pairs import Pair, draw_pair
 
 
 @contextmanager
-def small_pieces() -> Iterator[None]:
+def small_pieces(piece_rows: int = 4, piece_bytes: int = 100) -> Iterator[None]:
     """Batches, blocks, pieces and steps of a few rows, so that small tables have many of each."""
     with ExitStack() as stack:
         for module, name, value in (
-            (engines, "_MOST_ROWS", 5), (engines, "_PIECE_ROWS", 4), (threads, "_SMALL", 0), (reading, "STEP", 4),
-            (boundary, "_BATCH_ROWS", 5), (csv_file, "_BLOCK_BYTES", 64), (csv_file, "_PIECE_BYTES", 100),
+            (engines, "_MOST_ROWS", 5), (engines, "_PIECE_ROWS", piece_rows), (threads, "_SMALL", 0), (reading, "STEP", 4),
+            (boundary, "_BATCH_ROWS", 5), (csv_file, "_BLOCK_BYTES", 64), (csv_file, "_PIECE_BYTES", piece_bytes),
         ):  # fmt: skip
             stack.enter_context(mock.patch.object(module, name, value))
         yield

@@ -11,7 +11,7 @@ from neighbours.media import MEDIA
 from neighbours.run import attack_all
 
 SEED = 5
-PAIRS = 18  # times the share of a medium: thousands of pairs in all
+PAIRS = 5  # times the share of a medium: thousands of pairs in all
 
 
 @pytest.mark.parametrize("name", MEDIA)

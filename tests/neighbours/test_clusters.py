@@ -1,0 +1,25 @@
+"""Neighbours through the workers of Dask and Spark, about twenty pairs each. Seed 5, and the same pairs every time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from neighbours.media import MEDIA
+from neighbours.run import attack, small_pieces
+from tacit.engines.open import engine_of
+from test_clusters import dask, spark  # noqa: F401 (fixtures, which start their workers once)
+
+SEED = 5
+# Where the unit is a person, a cluster is refused: the rows have to be in one place.
+PORTABLE = [replace(medium, people=()) for medium in MEDIA.values() if medium.portable]
+PAIRS = 20
+
+
+@pytest.mark.parametrize("cluster", ["dask", "spark"])
+def test_neighbours_on_a_cluster(cluster, request):
+    engine = engine_of(request.getfixturevalue(cluster))
+    with small_pieces(9, 2000):  # few tasks: each takes a while to start
+        found = [attack(PORTABLE[i % len(PORTABLE)], SEED, 1000 + i, engine) for i in range(PAIRS)]
+    assert found.count("read") > PAIRS / 2
