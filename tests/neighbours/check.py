@@ -20,11 +20,15 @@ from tacit.engines.threads import Threads
 from .pairs import Pair
 from .tables import Table
 
-Reader = Callable[[Any, tacit.Plan, Any], tuple[int, tuple[int, ...]]]
-"""Reads data by a plan, telling an observer of its progress: n and the exact sums."""
+Found = tuple[int | None, tuple[int, ...] | None]
+"""n and the exact sums, as far as a way in tells them."""
+Reader = Callable[[Any, tacit.Plan, Any], Found]
+"""Reads data by a plan, telling an observer of its progress."""
+Close = Callable[[tacit.Plan, tuple[int, ...], tuple[int, ...]], None]
+"""Raises `Violation` where the sums of two neighbours are too far apart."""
 
 
-_ROOT = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())  # memory is many times faster
+ROOT = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())  # memory is many times faster
 
 
 class Unwritable(Exception):
@@ -77,7 +81,7 @@ class Observer:
 def by_partial(engine: Any = None) -> Reader:
     """The exact sums as `tacit.partial` finds them, on ``engine``."""
 
-    def read(data: Any, plan: tacit.Plan, progress: Any) -> tuple[int, tuple[int, ...]]:
+    def read(data: Any, plan: tacit.Plan, progress: Any) -> Found:
         found = tacit.partial(data, plan, dataset="rows", engine=engine or Threads(1), progress=progress)
         return found.n, found.totals
 
@@ -86,7 +90,8 @@ def by_partial(engine: Any = None) -> Reader:
 
 def outcome(data: Any, plan: tacit.Plan, read: Reader) -> Outcome:
     """What reading ``data`` does."""
-    observer, error, found = Observer(), None, (None, None)
+    found: Found = (None, None)
+    observer, error = Observer(), None
     if isinstance(data, Changing):
         data, observer = data.data, Observer(data.change)
     with _captured() as output:
@@ -123,7 +128,7 @@ def _captured() -> Iterator[list[str]]:
 
 
 def check(
-    pair: Pair, write: Callable[[Table, Path], Any], read: Reader | None = None, *, broken: bool = False
+    pair: Pair, write: Callable[[Table, Path], Any], read: Reader | None = None, *, broken: bool = False, close: Close | None = None
 ) -> Outcome:
     """Store both tables, read both, and raise `Violation` where they differ by more than the plan claims.
 
@@ -136,17 +141,17 @@ def check(
         if first.error is None:
             raise Violation(f"a broken medium goes unnoticed: {first}")
         return first
-    if first.error is None and first.n != pair.n:
+    if first.n not in (None, pair.n):
         raise Violation(f"n is {first.n} for {pair.n} rows")
     if first.error is not None and not first.error.startswith("InputError: Expected "):
         raise Violation(f"it ends in an error that is no refusal: {first.error}")
     if first.totals is not None and second.totals is not None:
-        _check_distance(pair.plan, first.totals, second.totals)
+        (close or within_claim)(pair.plan, first.totals, second.totals)
     return first
 
 
 def _outcome_of(table: Table, plan: tacit.Plan, write: Callable[[Table, Path], Any], read: Reader) -> Outcome:
-    folder = _ROOT / f"tacit-neighbours-{os.getpid()}"  # the same for both: messages name it
+    folder = ROOT / f"tacit-neighbours-{os.getpid()}"  # the same for both: messages name it
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     data = None
@@ -160,7 +165,8 @@ def _outcome_of(table: Table, plan: tacit.Plan, write: Callable[[Table, Path], A
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_distance(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+def within_claim(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """The distance of two sums is within the sensitivity that the plan claims, in both norms."""
     claim = plan.sensitivity()
     steps = [Fraction(a - b) / w for a, b, w in zip(first, second, claim.relative_scales, strict=True)]
     l1, l2_squared = sum(map(abs, steps), Fraction(0)), sum((step * step for step in steps), Fraction(0))

@@ -1,0 +1,106 @@
+"""The other ways in than `tacit.partial`: releases with a ledger, pooled partials, bounds, reports, the command line."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import tacit
+from tacit.engines.threads import Threads
+from tacit.mechanisms.add_noise import NoisySums
+from tacit.mechanisms.noisy_rank import NoisyRanks
+
+from .check import ROOT, Found, Violation
+
+
+def _exactly(crossing: NoisySums, collected: Any, n: int, entropy: Any) -> tuple[int, ...]:
+    return tuple(collected.totals)
+
+
+def _released(data: Any, plan: tacit.Plan, **options: Any) -> Found:
+    """A release whose noise is left out, so that the exact sums come through the whole of it."""
+    with mock.patch.object(NoisySums, "cross", _exactly):
+        release = tacit.privatize(data, plan, engine=Threads(1), **options)
+    return release.n, release.values
+
+
+def by_privatize(data: Any, plan: tacit.Plan, progress: Any) -> Found:
+    """Paid by a ledger, which must tell as little."""
+    with tempfile.TemporaryDirectory(dir=ROOT) as place:
+        ledger = tacit.Ledger.create(Path(place) / "ledger.db")
+        ledger.new_dataset("rows", tacit.ZCDP(10.0))
+        found = _released(data, plan, ledger=ledger, dataset="rows", progress=progress)
+        print(len(ledger.entries("rows")), ledger.left("rows"))
+    return found
+
+
+def by_pooling(data: Any, plan: tacit.Plan, progress: Any) -> Found:
+    """Added to the partial of another site, by way of files."""
+    with tempfile.TemporaryDirectory(dir=ROOT) as place:
+        there = Path(place) / "there.partial"
+        tacit.partial(data, plan, dataset="there", engine=Threads(1), progress=progress).save(there)
+        n, totals = _released([there, _other_site(plan)], plan, ledger=None)
+    return (n or 0) - _other_site(plan).n, totals
+
+
+def _other_site(plan: tacit.Plan) -> Any:
+    person = plan.mechanism.person
+    names = (*plan.crossing().columns, *([person.id] if person else []))
+    return tacit.partial({name: ["1", "x"] for name in names}, plan, dataset="here", engine=Threads(1))
+
+
+def by_bounds(data: Any, plan: tacit.Plan, progress: Any) -> Found:
+    """The counts that bounds are chosen by; see `counts_apart` for how far they may be apart."""
+    seen: list[Any] = []
+
+    def choose(mechanism: NoisyRanks, counts: Any, n: int, target: int, entropy: Any) -> tuple[float, float]:
+        seen.append(counts)
+        return mechanism.grid[0], mechanism.grid[-1]
+
+    options = {"within": (-1000, 1000), "epsilon": 1.0, "ledger": None, "points": 20, "progress": progress}
+    with mock.patch.object(NoisyRanks, "choose", choose):
+        found = tacit.bounds(data, plan.crossing().columns[0], **options)
+    return found.n, tuple(int(count) for count in seen[0].ravel())
+
+
+def counts_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """One row moves each count by one at most, whatever the plan is about."""
+    if max(abs(a - b) for a, b in zip(first, second, strict=True)) > 1:
+        raise Violation("a count for bounds is moved by more than one")
+
+
+def by_reports(data: Any, plan: tacit.Plan, progress: Any) -> Found:
+    """One report a row of the first column, drawn for real: only their number can be compared."""
+    name = plan.crossing().columns[0]
+    model = tacit.Categorical(name) if isinstance(plan.schema[name], tacit.Category) else tacit.Normal(name)
+    local = tacit.Plan(model, plan.schema, tacit.PureDP(1.0), tacit.Local())
+    return tacit.randomize_rows(data, local, dataset="rows").n, None
+
+
+def by_command(data: Any, plan: tacit.Plan, progress: Any) -> Found:
+    """`tacit privatize` with a ledger; what it prints and how it ends is all that is compared."""
+    from typer.testing import CliRunner
+
+    from tacit.cli import app
+
+    with tempfile.TemporaryDirectory(dir=ROOT) as place:
+        here = Path(place)
+        plan.save(here / "plan.toml")
+        tacit.Ledger.create(here / "ledger.db").new_dataset("rows", tacit.ZCDP(10.0))
+        words = ["privatize", str(here / "plan.toml"), str(data), "-o", str(here / "out.json"), "--dataset", "rows"]
+        done = CliRunner().invoke(app, [*words, "--ledger", str(here / "ledger.db")])
+        print(done.exit_code, done.output.replace(place, "HERE"))
+        if done.exit_code == 0:
+            release = json.loads((here / "out.json").read_text())
+            print(sorted(release), len(release["values"]), release["n"])
+        with sqlite3.connect(here / "ledger.db") as connection:
+            tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+            print({name: connection.execute(f"select count(*) from {name}").fetchall() for name in sorted(tables)})
+        connection.close()
+        files = sorted(path.name for path in here.iterdir())
+        print(files)
+    return None, None
