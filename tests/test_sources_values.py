@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -17,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InputError
-from tacit.schema import Category, Number, Schema
-from tacit.sources.columns import parse_arrow, parse_numpy, parse_objects
+from tacit.schema import Category, Identifier, Number, Schema
+from tacit.sources.columns import check_type, parse_arrow, parse_numpy, parse_objects
 from tacit.sources.open import open_source
 
 
@@ -238,6 +239,31 @@ def test_text_that_is_not_utf8_in_arrow():
     bad = pa.array([b"\xff", b"a\xff", b"1"], pa.binary()).view(pa.string())
     assert parse_arrow(bad, WIDE).tolist() == [-123, -123, 1]
     assert parse_arrow(bad, Category(("a\ufffd", "1"), "1")).tolist() == [1, 1, 1]
+
+
+def test_dates_past_the_calendar_tell_people_apart():
+    """DuckDB and Arrow have dates that Python has not: as identifiers they are not missing, and not each other."""
+    days = pa.array([0, 2**31 - 1, -(2**31), 3_000_000, None], pa.int32()).view(pa.date32())
+    assert len(set(parse_arrow(days, Identifier()).tolist())) == 5
+    assert parse_arrow(days, Category(("a", "1970-01-01"))).tolist() == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), None])
+def test_bytes_are_text(tmp_path, kind):
+    """One cell that is no UTF-8 makes Arrow's reader of CSV store everybody's text as bytes."""
+    cells = [b"1.50", None, b"\xff", b"a"]
+    array = pa.array(cells, kind) if kind is not None else pa.array(cells).dictionary_encode()
+    text = pa.array(cells, pa.binary()).view(pa.string())
+    schema = Schema(x=(0, 10), s=["b", "a", "1.5"])
+    for name in ("x", "s"):
+        check_type("the table", name, array.type, schema[name])
+        assert parse_arrow(array, schema[name]).tolist() == parse_arrow(text, schema[name]).tolist()
+    with pytest.raises(InputError, match="two people could have one identifier"):
+        check_type("the table", "who", array.type, Identifier())
+    (tmp_path / "rows.csv").write_bytes(b"s,x\na,1\n\xff,2\n")
+    guessed = pyarrow.csv.read_csv(tmp_path / "rows.csv")
+    assert guessed.schema.field("s").type == pa.binary()
+    assert read(guessed, schema) == {"x": [1.0, 2.0], "s": [1, 0]}
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ DECIMALS = tuple(
 )  # fmt: skip
 BOOLS = (None, True, False)
 DATES = (None, date(1970, 1, 1), date(2020, 1, 31), date(1, 1, 1), date(9999, 12, 31), date(1969, 12, 31))
+DAYS = (None, 0, 18292, -1, 3_000_000, -800_000, 2**31 - 1, -(2**31))  # of a date, past the years 1 to 9999 too
 STAMPS = (None, datetime(1970, 1, 1, tzinfo=UTC), datetime(2020, 1, 31, 10, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC),
           datetime(1900, 1, 1, 1, 1, 1, 1, tzinfo=UTC))  # fmt: skip
 
@@ -87,9 +88,9 @@ STAMPS = (None, datetime(1970, 1, 1, tzinfo=UTC), datetime(2020, 1, 31, 10, tzin
 KINDS: dict[str, tuple[object, ...]] = {
     "text": TEXTS, "large text": TEXTS, "text view": TEXTS, "dictionary": TEXTS, "runs": TEXTS,
     "int": INTS, "uint": UINTS, "huge": HUGE, "float": FLOATS, "float32": FLOATS, "decimal": DECIMALS, "bool": BOOLS,
-    "int dictionary": INTS, "date": DATES, "stamp": STAMPS, "null": (None,),
+    "int dictionary": INTS, "date": DATES, "days": DAYS, "stamp": STAMPS, "null": (None,), "bytes": TEXTS,
 }  # fmt: skip
-TEXT_KINDS = frozenset({"text", "large text", "text view", "dictionary", "runs"})
+TEXT_KINDS = frozenset({"text", "bytes", "large text", "text view", "dictionary", "runs"})
 
 # Who a row belongs to: cells of which no two are the same person, near each other in float64 or in broken text.
 PEOPLE: dict[str, tuple[object, ...]] = {
@@ -109,3 +110,4 @@ PEOPLE: dict[str, tuple[object, ...]] = {
 for _kind in ("large text", "text view", "dictionary", "runs"):
     PEOPLE[_kind] = PEOPLE["text"]
 PEOPLE["int dictionary"] = PEOPLE["int"]
+PEOPLE["days"] = DAYS

@@ -128,7 +128,12 @@ def _captured() -> Iterator[list[str]]:
 
 
 def check(
-    pair: Pair, write: Callable[[Table, Path], Any], read: Reader | None = None, *, broken: bool = False, close: Close | None = None
+    pair: Pair,
+    write: Callable[[Table, Path], Any],
+    read: Reader | None = None,
+    *,
+    broken: bool = False,
+    close: Close | None = None,
 ) -> Outcome:
     """Store both tables, read both, and raise `Violation` where they differ by more than the plan claims.
 

@@ -150,7 +150,9 @@ def _levels(random: Random, count: int | None = None) -> Category:
     return Category(levels, random.choice((None, levels[-1])))  # type: ignore[arg-type]
 
 
-def _drawer(random: Random, plan: tacit.Plan, name: str, kind: str, *, alike: bool = False, guessed: bool = False) -> Callable[[], Any]:
+def _drawer(
+    random: Random, plan: tacit.Plan, name: str, kind: str, *, alike: bool = False, guessed: bool = False
+) -> Callable[[], Any]:
     """A function that draws cells of one column: from the catalogue, or from what its declaration is about."""
     fitting = _fitting(plan, name, kind)
     cells = [cell for cell in KINDS[kind] if not _lost(cell)] if guessed else KINDS[kind]

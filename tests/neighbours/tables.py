@@ -64,6 +64,10 @@ def arrow_array(kind: str, cells: Sequence[Any]) -> pa.Array:
     """The cells as one Arrow array. Text is not validated, as Arrow's own readers do not validate it."""
     if kind == "int dictionary":
         return pa.array(cells, pa.int64()).dictionary_encode()
+    if kind == "days":
+        return pa.array(cells, pa.int32()).view(pa.date32())
+    if kind == "bytes":
+        return pa.array([None if c is None else raw(c) for c in cells], pa.binary())
     if kind not in TEXT_KINDS:
         return pa.array(cells, _TYPES[kind], from_pandas=False)
     array = pa.array([None if c is None else raw(c) for c in cells], pa.binary()).view(pa.string())

@@ -23,7 +23,9 @@ def found(medium):
     return None
 
 
-@pytest.mark.parametrize(("name", "medium"), [(name, medium) for name, fault in FAULTS.items() for medium in fault.media])
+@pytest.mark.parametrize(
+    ("name", "medium"), [(name, medium) for name, fault in FAULTS.items() for medium in fault.media]
+)
 def test_a_planted_fault_is_found(name, medium):
     """Seed 11; the search is deterministic. Without the fault the same pairs pass, as `test_media` says."""
     with FAULTS[name].planted():

@@ -54,5 +54,3 @@ def test_reports(name):
 @pytest.mark.parametrize("name", ["csv", "hive folder"])
 def test_the_command_line(name):
     assert attack(ways.by_command, MEDIA[name], 6) > 3
-
-

@@ -28,11 +28,16 @@ def _released(data: Any, plan: tacit.Plan, **options: Any) -> Found:
     return release.n, release.values
 
 
+def _ledger(path: Path, plan: tacit.Plan) -> tacit.Ledger:
+    ledger = tacit.Ledger.create(path)
+    ledger.new_dataset("rows", tacit.ZCDP(10.0), plan.mechanism.person and plan.mechanism.person.id)
+    return ledger
+
+
 def by_privatize(data: Any, plan: tacit.Plan, progress: Any) -> Found:
     """Paid by a ledger, which must tell as little."""
     with tempfile.TemporaryDirectory(dir=ROOT) as place:
-        ledger = tacit.Ledger.create(Path(place) / "ledger.db")
-        ledger.new_dataset("rows", tacit.ZCDP(10.0))
+        ledger = _ledger(Path(place) / "ledger.db", plan)
         found = _released(data, plan, ledger=ledger, dataset="rows", progress=progress)
         print(len(ledger.entries("rows")), ledger.left("rows"))
     return found
@@ -90,7 +95,7 @@ def by_command(data: Any, plan: tacit.Plan, progress: Any) -> Found:
     with tempfile.TemporaryDirectory(dir=ROOT) as place:
         here = Path(place)
         plan.save(here / "plan.toml")
-        tacit.Ledger.create(here / "ledger.db").new_dataset("rows", tacit.ZCDP(10.0))
+        _ledger(here / "ledger.db", plan)
         words = ["privatize", str(here / "plan.toml"), str(data), "-o", str(here / "out.json"), "--dataset", "rows"]
         done = CliRunner().invoke(app, [*words, "--ledger", str(here / "ledger.db")])
         print(done.exit_code, done.output.replace(place, "HERE"))

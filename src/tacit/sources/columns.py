@@ -33,8 +33,8 @@ def check_type(label: str, name: str, kind: pa.DataType | np.dtype, column: Colu
 
     Where a cell is missing, many programs store a column of integers as floats, and integers past a float's precision
     become others: two people one, or one level another. So identifiers may not be floats at all (nor booleans, which
-    other programs write as words), and levels only where each is the float's own shortest decimal and is told from
-    every whole number beside it.
+    other programs write as words, nor bytes, which need not be text: white space around them may be part of a number),
+    and levels only where each is the float's own shortest decimal and is told from every whole number beside it.
     """
     category = not isinstance(column, Number)
     stored = kind if isinstance(kind, np.dtype) else _value_type(kind)
@@ -48,7 +48,8 @@ def check_type(label: str, name: str, kind: pa.DataType | np.dtype, column: Colu
     width = _float_width(stored)
     exact = f"to be stored as text, whole numbers or decimals in {label}, not {shown}"
     if isinstance(column, Identifier):
-        if width is not None or stored == np.dtype(bool) or stored == pa.bool_():
+        boolean = stored == np.dtype(bool) or stored == pa.bool_()
+        if width is not None or boolean or (isinstance(stored, pa.DataType) and _is_bytes(stored)):
             raise expected("column", name, f"{exact}: two people could have one identifier, or one person two")
     elif width is not None:
         for level in column.levels:
@@ -185,15 +186,17 @@ def _parse_ticks(ticks: np.ndarray, unit: tuple[str, int], nulls: np.ndarray, co
         days = ticks.astype(np.float64) * step / per_day
         return finish(np.where(nulls, np.nan, days), column)
     distinct, inverse = np.unique(ticks, return_inverse=True)
-    codes = _codes([_date(int(tick) * step // per_day) for tick in distinct], column)[inverse]
+    dates = [_date(int(tick) * step // per_day, exact=isinstance(column, Identifier)) for tick in distinct]
+    codes = _codes(dates, column)[inverse]
     return np.where(nulls, _codes([None], column), codes)
 
 
-def _date(day: int) -> date | None:
+def _date(day: int, *, exact: bool) -> date | str | None:
+    """The date so many days after 1970-01-01; past Python's years 1 to 9999 it is missing or, to be ``exact``, a text."""
     try:
         return _EPOCH + timedelta(days=day)
     except OverflowError:
-        return None
+        return f"day {day}" if exact else None
 
 
 def _nulls(array: pa.Array) -> np.ndarray:
@@ -235,15 +238,19 @@ def _bytes(array: pa.Array) -> pa.Array:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    # Arrow's reader of CSV makes bytes of a column of text as soon as one cell is no UTF-8.
-    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary)
-    return any(test(kind) for test in (*tests, types.is_binary_view, types.is_fixed_size_binary))
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or _is_bytes(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    """Bytes of any length: Arrow's reader of CSV makes them of a column of text as soon as one cell is no UTF-8."""
+    return types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
 
 
 def _value_type(kind: Any) -> Any:
     """The type of the values themselves, without extensions, dictionaries and runs around it."""
     if isinstance(kind, pa.BaseExtensionType):
-        return _value_type(kind.storage_type)
+        stored = _value_type(kind.storage_type)
+        return kind if _is_bytes(stored) else stored  # what such bytes mean is known to the extension alone
     return _value_type(kind.value_type) if types.is_dictionary(kind) or types.is_run_end_encoded(kind) else kind
 
 
