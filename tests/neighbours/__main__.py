@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 
-from .check import Violation
+from .check import ViolationError
 from .media import MEDIA
 from .run import attack, small_pieces
 
@@ -32,7 +32,7 @@ def main() -> int:
             for index in range(count) if options.only is None else [options.only]:
                 try:
                     found[attack(medium, options.seed, index, small=found["VIOLATION"] < options.most)] += 1
-                except Violation as violation:
+                except ViolationError as violation:
                     found["VIOLATION"] += 1
                     if found["VIOLATION"] <= options.most:
                         print(violation, "\n", flush=True)

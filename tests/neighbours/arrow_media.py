@@ -66,7 +66,8 @@ def parquet_mixed(table: Table, folder: Path) -> Path:
     for i in range(3):
         part = table.part(i, 3)
         if i == 1:
-            part = part.stored_as(**dict.fromkeys(part.names, "huge"))
+            fits = all(abs(cell) < 10**31 for row in part.rows for cell in row if cell is not None)
+            part = part.stored_as(**dict.fromkeys(part.names, "decimal" if fits else "huge"))
         if i == 2:
             part = Table(
                 dict.fromkeys(part.names, "text"),

@@ -25,13 +25,13 @@ Found = tuple[int | None, tuple[int, ...] | None]
 Reader = Callable[[Any, tacit.Plan, Any], Found]
 """Reads data by a plan, telling an observer of its progress."""
 Close = Callable[[tacit.Plan, tuple[int, ...], tuple[int, ...]], None]
-"""Raises `Violation` where the sums of two neighbours are too far apart."""
+"""Raises `ViolationError` where the sums of two neighbours are too far apart."""
 
 
 ROOT = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())  # memory is many times faster
 
 
-class Unwritable(Exception):
+class UnwritableError(Exception):
     """The writer itself takes no such table."""
 
 
@@ -58,7 +58,7 @@ class Changing:
     change: Callable[[], None]
 
 
-class Violation(AssertionError):
+class ViolationError(AssertionError):
     """Two neighbours that tell themselves apart."""
 
 
@@ -135,21 +135,21 @@ def check(
     broken: bool = False,
     close: Close | None = None,
 ) -> Outcome:
-    """Store both tables, read both, and raise `Violation` where they differ by more than the plan claims.
+    """Store both tables, read both, and raise `ViolationError` where they differ by more than the plan claims.
 
     The number of rows must also be the true one. ``broken``: the medium breaks, and nothing else may come out.
     """
     first, second = (_outcome_of(table, pair.plan, write, read or by_partial()) for table in (pair.first, pair.second))
     if first.seen != second.seen:
-        raise Violation(f"what is seen differs:\n  {first}\n  {second}")
+        raise ViolationError(f"what is seen differs:\n  {first}\n  {second}")
     if broken:
         if first.error is None:
-            raise Violation(f"a broken medium goes unnoticed: {first}")
+            raise ViolationError(f"a broken medium goes unnoticed: {first}")
         return first
     if first.n not in (None, pair.n):
-        raise Violation(f"n is {first.n} for {pair.n} rows")
+        raise ViolationError(f"n is {first.n} for {pair.n} rows")
     if first.error is not None and not first.error.startswith("InputError: Expected "):
-        raise Violation(f"it ends in an error that is no refusal: {first.error}")
+        raise ViolationError(f"it ends in an error that is no refusal: {first.error}")
     if first.totals is not None and second.totals is not None:
         (close or within_claim)(pair.plan, first.totals, second.totals)
     return first
@@ -164,7 +164,7 @@ def _outcome_of(table: Table, plan: tacit.Plan, write: Callable[[Table, Path], A
         with _captured(), suppress(Exception):
             data = write(table, folder)
         if data is None:
-            raise Unwritable
+            raise UnwritableError
         return outcome(data, plan, read)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -177,7 +177,7 @@ def within_claim(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ..
     l1, l2_squared = sum(map(abs, steps), Fraction(0)), sum((step * step for step in steps), Fraction(0))
     if l1 > claim.l1 or l2_squared > claim.l2_squared:
         ratio = max(float(l1 / claim.l1), float(l2_squared / claim.l2_squared) ** 0.5)
-        raise Violation(f"the sums are {ratio:.4g} times the claimed sensitivity apart")
+        raise ViolationError(f"the sums are {ratio:.4g} times the claimed sensitivity apart")
 
 
 def shrink(pair: Pair, broken: Callable[[Pair], bool]) -> Pair:

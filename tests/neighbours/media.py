@@ -1,7 +1,7 @@
 """Every medium that a table may come in: who writes it, what its columns may be stored as, and what tacit is handed.
 
-A medium that is not in `MEDIA` is not attacked. Writers are the ordinary ones (pandas, pyarrow, polars, DuckDB), so that
-whatever they guess from a whole table is part of the attack.
+A medium that is not in `MEDIA` is not attacked. Writers are the ordinary ones (pandas, pyarrow, polars, DuckDB), so
+that whatever they guess from a whole table is part of the attack.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ ARROW = tuple(KINDS)
 PARQUET = tuple(kind for kind in ARROW if kind not in ("runs", "text view"))
 FRAME = ("text", "large text", "dictionary", "int", "uint", "float", "float32", "bool", "date", "stamp")
 DUCKDB = ("text", "int", "uint", "huge", "float", "float32", "decimal", "bool", "date", "stamp")
+NUMPY = ("int", "uint", "float", "float32", "bool", "text")
+IPC = ("text", "int", "float", "runs", "large text", "decimal")
 WHOLE = ("int", "uint", "huge")
 
 
@@ -30,7 +32,7 @@ class Medium:
     """``write`` stores a table in an empty folder and says what tacit is handed.
 
     ``inferred``: somebody guesses types from the text of the whole table. ``people``: how identifiers may be stored.
-    ``portable``: the workers of a cluster can read it. ``refused``: tacit takes no such table, whatever it holds.
+    ``portable``: the workers of a cluster can read it. ``refused``: tacit takes few such tables, or none.
     ``broken``: it changes while it is read. ``share``: how often it is drawn, as some take longer.
     """
 
@@ -46,12 +48,12 @@ class Medium:
 
 
 def _identifiers(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(kind for kind in kinds if kind in PEOPLE and kind != "float")
+    return tuple(kind for kind in kinds if kind in PEOPLE)
 
 
 _ALL = (
     Medium("dict of lists", frame_media.as_dict, ARROW, _identifiers(ARROW)),
-    Medium("dict of arrays", frame_media.as_arrays, ("int", "uint", "float", "float32", "bool", "text"), ("int", "uint", "text")),
+    Medium("dict of arrays", frame_media.as_arrays, NUMPY, ("int", "uint", "text")),
     Medium("csv", text_media.csv, TEXT, TEXT, portable=True),
     Medium("csv, crlf, no last newline", text_media.csv_crlf, TEXT, TEXT, portable=True),
     Medium("csv, byte order mark", text_media.csv_marked, TEXT, TEXT),
@@ -77,10 +79,10 @@ _ALL = (
     Medium("parquet pattern with a link", arrow_media.parquet_file_pattern, PARQUET, share=6),
     Medium("parquet list with a hard link", arrow_media.parquet_list, PARQUET, refused=True, share=6),
     Medium("feather", arrow_media.feather, PARQUET, _identifiers(PARQUET), portable=True),
-    Medium("ipc", arrow_media.ipc, ("text", "int", "float", "runs", "large text", "decimal"), ("text", "int", "decimal"), portable=True),
+    Medium("ipc", arrow_media.ipc, IPC, _identifiers(IPC), portable=True),
     Medium("hive folder", arrow_media.hive_folder, TEXT, TEXT, portable=True, share=6),
-    Medium("hive dataset", arrow_media.hive_dataset, inferred=True, share=12),
-    Medium("hive dataset, types declared", arrow_media.hive_declared, TEXT, share=6),
+    Medium("hive dataset", arrow_media.hive_dataset, inferred=True, refused=True),
+    Medium("hive dataset, types declared", arrow_media.hive_declared, TEXT, refused=True, share=6),
     Medium("parquet dataset", arrow_media.dataset, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("pandas", frame_media.pandas_objects, ARROW, _identifiers(ARROW)),
     Medium("pandas from lists", frame_media.pandas_inferred, inferred=True),

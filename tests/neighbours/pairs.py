@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -73,7 +73,7 @@ def _id_of(plan: tacit.Plan) -> str | None:
     return plan.mechanism.person.id if plan.mechanism.person else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def plan_of(number: int, *, people: bool, levels: bool) -> tacit.Plan:
     """One of some hundred plans: to prove the sensitivity of a new one takes longer than to read a table."""
     random = Random(f"plan {number}")
@@ -82,14 +82,16 @@ def plan_of(number: int, *, people: bool, levels: bool) -> tacit.Plan:
         plan = draw_plan(random, people=people)
         categories = [column for column in plan.schema.values() if isinstance(column, Category)]
         needed = any(isinstance(plan.schema[name], Category) for name in plan.crossing().columns)
-        if not levels or (needed or not wanted) and not any(_lost(level) for one in categories for level in one.levels):
+        if not levels or (
+            (needed or not wanted) and not any(_lost(level) for one in categories for level in one.levels)
+        ):
             return plan
 
 
 def _lost(value: object) -> bool:
     """Whether a reader that guesses types may change such a cell for good, as docs/data.md says of them.
 
-    Dates and times become other types, or stay text; whole numbers past 2^53 become floats; 0x10 becomes 16 or stays text.
+    Dates, times and 0x10 become other types, or stay text; whole numbers past 2^53 become floats.
     """
     if isinstance(value, bytes | None):
         return False
@@ -157,7 +159,7 @@ def _drawer(
     fitting = _fitting(plan, name, kind)
     cells = [cell for cell in KINDS[kind] if not _lost(cell)] if guessed else KINDS[kind]
     if alike:
-        column = plan.schema[name] if name in plan.schema else None
+        column = plan.schema[name] if name in plan.schema else None  # noqa: SIM401 (no KeyError)
         if isinstance(column, Category):  # a level that a cell does not get by being unreadable
             fitting = [cell for cell, level in zip(fitting, column.levels, strict=False) if level != column.missing]
         few = [
@@ -169,7 +171,7 @@ def _drawer(
 
 
 def _fitting(plan: tacit.Plan, name: str, kind: str) -> list[Any]:
-    column = plan.schema[name] if name in plan.schema else None
+    column = plan.schema[name] if name in plan.schema else None  # noqa: SIM401 (no KeyError)
     if isinstance(column, Category):
         values = list(column.levels)
     elif isinstance(column, Number):

@@ -15,7 +15,7 @@ from tacit.engines import reading, threads
 from tacit.engines.threads import Threads
 from tacit.sources import csv_file
 
-from .check import Reader, Unwritable, Violation, by_partial, check, show, shrink
+from .check import Reader, UnwritableError, ViolationError, by_partial, check, show, shrink
 from .media import Medium
 from .pairs import Pair, draw_pair
 
@@ -25,9 +25,14 @@ def small_pieces(piece_rows: int = 4, piece_bytes: int = 100) -> Iterator[None]:
     """Batches, blocks, pieces and steps of a few rows, so that small tables have many of each."""
     with ExitStack() as stack:
         for module, name, value in (
-            (engines, "_MOST_ROWS", 5), (engines, "_PIECE_ROWS", piece_rows), (threads, "_SMALL", 0), (reading, "STEP", 4),
-            (boundary, "_BATCH_ROWS", 5), (csv_file, "_BLOCK_BYTES", 64), (csv_file, "_PIECE_BYTES", piece_bytes),
-        ):  # fmt: skip
+            (engines, "_MOST_ROWS", 5),
+            (engines, "_PIECE_ROWS", piece_rows),
+            (threads, "_SMALL", 0),
+            (reading, "STEP", 4),
+            (boundary, "_BATCH_ROWS", 5),
+            (csv_file, "_BLOCK_BYTES", 64),
+            (csv_file, "_PIECE_BYTES", piece_bytes),
+        ):
             stack.enter_context(mock.patch.object(module, name, value))
         yield
 
@@ -47,21 +52,21 @@ def attack(medium: Medium, seed: int, index: int, engine: Any = None, *, small: 
     pair, read = pair_of(medium, seed, index), reader_of(index, engine)
     try:
         found = check(pair, medium.write, read, broken=medium.broken)
-    except Unwritable:
+    except UnwritableError:
         return "unwritable"
-    except Violation as violation:
+    except ViolationError as violation:
         pair = shrink(pair, lambda smaller: _broken(smaller, medium, read)) if small else pair
         place = f"python -m tests.neighbours --medium {medium.name!r} --seed {seed} --only {index}"
-        raise Violation(f"{medium.name}: {violation}\n{show(pair)}\n{place}") from None
+        raise ViolationError(f"{medium.name}: {violation}\n{show(pair)}\n{place}") from None
     return "read" if found.error is None else "refused"
 
 
 def _broken(pair: Pair, medium: Medium, read: Reader) -> bool:
     try:
         check(pair, medium.write, read, broken=medium.broken)
-    except Violation:
+    except ViolationError:
         return True
-    except Unwritable:
+    except UnwritableError:
         return False
     return False
 

@@ -12,10 +12,17 @@ import pyarrow.compute as pc
 from .catalogue import TEXT_KINDS
 
 _TYPES: dict[str, Any] = {
-    "int": pa.int64(), "uint": pa.uint64(), "huge": pa.decimal128(38, 0), "float": pa.float64(), "float32": pa.float32(),
-    "decimal": pa.decimal128(38, 6), "bool": pa.bool_(), "date": pa.date32(), "stamp": pa.timestamp("us", "UTC"),
+    "int": pa.int64(),
+    "uint": pa.uint64(),
+    "huge": pa.decimal128(38, 0),
+    "float": pa.float64(),
+    "float32": pa.float32(),
+    "decimal": pa.decimal128(38, 6),
+    "bool": pa.bool_(),
+    "date": pa.date32(),
+    "stamp": pa.timestamp("us", "UTC"),
     "null": pa.null(),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neighbours.check import Violation
+from neighbours.check import ViolationError
 from neighbours.faults import FAULTS
 from neighbours.media import MEDIA
 from neighbours.run import attack, small_pieces
@@ -18,7 +18,7 @@ def found(medium):
         for index in range(MOST):
             try:
                 attack(MEDIA[medium], SEED, index, small=False)
-            except Violation as violation:
+            except ViolationError as violation:
                 return str(violation)
     return None
 

@@ -20,10 +20,12 @@ def test_neighbours_cannot_be_told_apart(name):
     pairs = PAIRS * medium.share
     found = attack_all(medium, SEED, pairs)
     assert found["unwritable"] < pairs / 2, "the writer takes too few of the tables for a test of anything"
-    if medium.refused or medium.broken:
+    if medium.broken:
         assert found["read"] == 0
+    elif medium.refused:
+        assert found["refused"] > pairs / 3
     else:
-        assert found["read"] > pairs / 3, "most tables are read: what is always refused is no test"
+        assert found["read"] > pairs / 3, "what is always refused is no test"
 
 
 def test_there_are_thousands_of_pairs():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from neighbours import ways
-from neighbours.check import Unwritable, check
+from neighbours.check import UnwritableError, check
 from neighbours.media import MEDIA
 from neighbours.run import pair_of, small_pieces
 
@@ -21,7 +21,7 @@ def attack(way, medium, pairs, **options):
         for index in range(pairs):
             try:
                 found = check(pair_of(medium, SEED, index), medium.write, way, **options)
-            except Unwritable:
+            except UnwritableError:
                 continue
             read += found.error is None
     return read

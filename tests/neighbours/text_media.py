@@ -17,7 +17,7 @@ def _bytes(table: Table, delimiter: str = ",", end: str = "\n", *, last: bool = 
     writer.writerow(table.names)
     for row in table.rows:
         # It doubles the quotes of text, so text is what it gets: each byte a letter, and back to bytes below.
-        cells = [_one_line(raw(cell)).decode("latin-1") for cell in row]
+        cells = [_one_line(raw(cell).decode("latin-1")) for cell in row]
         writer.writerow(cells)
     header, *rest = stream.getvalue().split(end, 1)
     content = header.encode() + end.encode() + rest[0].encode("latin-1")
@@ -25,8 +25,8 @@ def _bytes(table: Table, delimiter: str = ",", end: str = "\n", *, last: bool = 
     return b"\xef\xbb\xbf" * bom + content
 
 
-def _one_line(cell: bytes) -> bytes:
-    return cell.replace(b"\n", b" ").replace(b"\r", b" ")
+def _one_line(cell: str) -> str:
+    return cell.replace("\n", " ").replace("\r", " ")
 
 
 def _put(path: Path, content: bytes) -> Path:
@@ -60,7 +60,7 @@ def csv_lines(table: Table, folder: Path) -> Path:
 def csv_by_pandas(table: Table, folder: Path) -> Path:
     import pandas as pd
 
-    columns = {name: [None if c is None else c.replace("\n", " ").replace("\r", " ") for c in texts(table.cells(name))] for name in table.names}  # fmt: skip
+    columns = {name: [cell and _one_line(cell) for cell in texts(table.cells(name))] for name in table.names}
     pd.DataFrame(columns, dtype=object).to_csv(folder / "rows.csv", index=False, errors="surrogateescape")
     return folder / "rows.csv"
 

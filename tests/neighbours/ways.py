@@ -1,4 +1,4 @@
-"""The other ways in than `tacit.partial`: releases with a ledger, pooled partials, bounds, reports, the command line."""
+"""Other ways in than `tacit.partial`: releases with a ledger, pooled partials, bounds, reports, the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacit.engines.threads import Threads
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.noisy_rank import NoisyRanks
 
-from .check import ROOT, Found, Violation
+from .check import ROOT, Found, ViolationError
 
 
 def _exactly(crossing: NoisySums, collected: Any, n: int, entropy: Any) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ def by_bounds(data: Any, plan: tacit.Plan, progress: Any) -> Found:
 def counts_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
     """One row moves each count by one at most, whatever the plan is about."""
     if max(abs(a - b) for a, b in zip(first, second, strict=True)) > 1:
-        raise Violation("a count for bounds is moved by more than one")
+        raise ViolationError("a count for bounds is moved by more than one")
 
 
 def by_reports(data: Any, plan: tacit.Plan, progress: Any) -> Found:

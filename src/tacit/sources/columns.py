@@ -192,7 +192,7 @@ def _parse_ticks(ticks: np.ndarray, unit: tuple[str, int], nulls: np.ndarray, co
 
 
 def _date(day: int, *, exact: bool) -> date | str | None:
-    """The date so many days after 1970-01-01; past Python's years 1 to 9999 it is missing or, to be ``exact``, a text."""
+    """The date so many days after 1970-01-01; outside of the years 1 to 9999 missing or, to be ``exact``, a text."""
     try:
         return _EPOCH + timedelta(days=day)
     except OverflowError:
