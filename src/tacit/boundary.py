@@ -58,6 +58,8 @@ def privatize(
     ``data`` may also be partials (see `partial`), whose sums are added up before the noise. Nobody may be in two of
     them.
     """
+    from tacit.sources.open import is_frame
+
     plan = as_plan(plan)
     partials = as_partials(data)
     if ledger is not None and dataset is None:
@@ -89,6 +91,7 @@ def privatize(
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
         partials=1 if partials is None else len(partials),
+        frame=is_frame(data) if partials is None else any(one.frame for one in partials),
         law=crossing.law,
     )
     if book is not None and receipt is not None:
@@ -109,13 +112,15 @@ def partial(
     Nothing is paid and nothing is protected: what comes back is as sensitive as the rows, and is for the trusted party
     that adds up the partials of all sites. ``dataset`` names the site's rows.
     """
+    from tacit.sources.open import is_frame
+
     plan = as_plan(plan)
     check_name("dataset", dataset)
     if not isinstance(plan.crossing().collector(), Sums):
         raise expected("kind", plan.mechanism.kind, "of [mechanism] to be one whose rows are added up, for a partial")
     n, collected = _reader(data, plan, engine, progress)()
     assert isinstance(collected, Sums)
-    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16))
+    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), is_frame(data))
 
 
 def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Reports:

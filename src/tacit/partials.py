@@ -38,16 +38,22 @@ WARNING = (
 
 @dataclass(frozen=True)
 class Partial:
-    """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``. Secret."""
+    """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``. Secret.
+
+    ``frame`` says, as in a release, that the rows came as a frame that somebody else had made.
+    """
 
     plan: Plan
     n: int
     totals: tuple[int, ...]
     dataset: str
     id: str
+    frame: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "totals", tuple(self.totals))
+        if not isinstance(self.frame, bool):
+            raise expected("frame", "...", "to be true or false")
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
@@ -71,6 +77,7 @@ class Partial:
             "n": self.n,
             "totals": list(self.totals),
             "plan": self.plan.to_plain(),
+            **({"frame": True} if self.frame else {}),
         }
         text = json.dumps({**content, "sha256": _digest(content)}, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
         return write_atomically(path, text.encode(), name="partial", overwrite=overwrite, private=True)
@@ -85,14 +92,15 @@ class Partial:
             plain = json.loads(text)
         # No message below shows what stands in the file: it is secret.
         known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256"}
-        if not isinstance(plain, dict) or set(plain) != known or plain["partial"] != FORMAT:
+        if not isinstance(plain, dict) or set(plain) - {"frame"} != known or plain["partial"] != FORMAT:
             raise expected("partial", str(path), f"to be a whole file that tacit partial wrote, of format {FORMAT}")
         if plain.pop("sha256") != _digest(plain):
             raise expected("partial", str(path), "to be as tacit partial wrote it; it was changed since")
         if not isinstance(plain["totals"], list):
             raise expected("partial", str(path), "to hold a list of totals")
         plan = Plan.from_plain(plain["plan"])
-        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"])
+        frame = plain.get("frame", False)
+        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"], frame)
 
 
 def check_suffix(path: object) -> None:
