@@ -111,14 +111,16 @@ def _captured() -> Iterator[list[str]]:
     out, err = io.StringIO(), io.StringIO()
     with tempfile.TemporaryFile() as file, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        saved = os.dup(2)
-        os.dup2(file.fileno(), 2)
+        saved = {number: os.dup(number) for number in (1, 2)}
+        for number in saved:
+            os.dup2(file.fileno(), number)
         try:
             with redirect_stdout(out), redirect_stderr(err):
                 yield found
         finally:
-            os.dup2(saved, 2)
-            os.close(saved)
+            for number, kept in saved.items():
+                os.dup2(kept, number)
+                os.close(kept)
         file.seek(0)
         found += [
             out.getvalue(),

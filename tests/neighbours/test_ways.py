@@ -1,4 +1,4 @@
-"""Neighbours through the other ways in: releases, pooled partials, bounds, screens, reports and the command line. Seed 5."""
+"""Neighbours through other ways in: releases, pooled partials, bounds, screens, reports, the command line. Seed 5."""
 
 from __future__ import annotations
 
