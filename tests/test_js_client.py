@@ -145,6 +145,7 @@ SCHEMA = tacit.Schema(
         "drinks": ["never", "weekly", "daily"],
         "code": {"levels": [1, 2.5, 70], "missing": 70},
         "flag": {"levels": [False, True]},
+        "zip": ["?", "01234", "True", "9007199254740993"],
         "weight": (40, 160),
         "odd": {"bounds": [-0.1, 0.7], "missing": 0.3},
         "count": (0, 7),
@@ -154,15 +155,17 @@ MODELS = {
     "drinks": tacit.Categorical("drinks"),
     "code": tacit.Categorical("code"),
     "flag": tacit.Bernoulli("flag"),
+    "zip": tacit.Categorical("zip"),
     "weight": tacit.Normal("weight"),
     "odd": tacit.Normal("odd"),
     "count": tacit.Poisson("count"),
 }
 ANSWERS = {
     "drinks": ["never", "daily", " weekly\n", "Daily", "", None, 3, "\u00a0daily"],
-    "code": [1, 2.5, 70, "2.50", " 1 ", "7e1", "x", None, True, 3],
+    "code": [1, 2.5, 70, "2.50", " 1 ", "7e1", "x", None, True, 3, "true", "FALSE"],
+    "zip": ["01234", 1234, "1234.0", "1.234e3", True, 1, "TRUE", "9007199254740993", "9007199254740992", None, "a"],
     "flag": [True, False, 1, 0, "TRUE", "false ", "1.0", "yes", None, 2],
-    "weight": [40, 160, 87.5, 0, 1e300, -5, "87.5", "8,5", None, "", 100.001, 61.7, 99.99, "nan"],
+    "weight": [40, 160, 87.5, 0, 1e300, -5, "87.5", "8,5", None, "", "true", 100.001, 61.7, 99.99, "nan"],
     "odd": [-0.1, 0.7, 0.3, 0.123456789, 0.30000001, None, 1e-20],
     "count": [0, 1, 2.5, 3, 7, 8, 6.4999999],
 }

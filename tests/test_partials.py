@@ -13,6 +13,7 @@ from tacit.boundary import _adder, collect, needed
 from tacit.cli import app
 from tacit.engines.threads import Threads
 from tacit.partials import _digest
+from tacit.release import TYPED_ELSEWHERE
 from tacit.sources.open import open_source
 
 SCHEMA = tacit.Schema(y=(-1, 1), x=(0, 10))
@@ -84,15 +85,15 @@ def test_the_file_is_marked_guarded_and_whole(sites, tmp_path):
 
 
 def test_a_release_of_partials_says_what_it_assumes(sites, tmp_path):
-    """In the promise, in the file and after reading it back; a release of one partial, or of rows, assumes nothing."""
+    """In the promise, in the file and after reading it back; a release of one partial does not assume it."""
     pooled = tacit.privatize(sites, sites[0].plan, ledger=None)
     assert pooled.partials == len(sites)
-    assert pooled.guarantee.assumes == (f"nobody is in two of the {len(sites)} partials",)
+    assert pooled.guarantee.assumes == (f"nobody is in two of the {len(sites)} partials", TYPED_ELSEWHERE)
     again = tacit.Release.load(pooled.save(tmp_path / "pooled.json"))
     assert again == pooled
     assert again.guarantee.assumes == pooled.guarantee.assumes
     alone = tacit.privatize(sites[:1], sites[0].plan, ledger=None)
-    assert alone.guarantee.assumes == ()
+    assert alone.guarantee.assumes == (TYPED_ELSEWHERE,)
     assert "partials" not in alone.to_plain()
     for lie in (1, 0, "2", True):
         with pytest.raises(tacit.InputError):

@@ -418,7 +418,7 @@ def through_parquet(frame):
 @pytest.mark.parametrize(
     ("levels", "cell", "ends"),
     [
-        (["?", "01234", "AB12"], "01234", ["00005", "AB12", "", "1.5", "1e400"]),
+        (["?", "01234", "AB12"], "01234", ["00005", "AB12", "", "1.5", "1e400", "12345678901234567890"]),
         (["?", "True", "False"], "True", ["False", "AB12", "", "0", "1.5"]),
         (["?", "1.0", "2.0"], "1.0", ["2.0", "AB12", "", "3", "inf"]),
         (["?", "0.1", "5"], "0.1", ["5", "AB12", "", "True"]),
@@ -507,6 +507,12 @@ def test_people_of_a_duckdb_table(tmp_path):
         for value in (2**127 - 1, 2**127 - 2, 10**38 + 1, 10**38 + 2, 10**38 + 2):
             connection.execute("insert into t values (?::varchar::hugeint, 'b')", [str(value)])
     assert sums(f"{path}::t", person_plan())[0] == 4
+
+
+def test_people_of_a_polars_frame_of_128_bits():
+    whos = [2**100, 2**100 + 1, 2**100 + 1, None, 7]
+    frame = pl.DataFrame({"who": pl.Series(whos, dtype=pl.Int128), "x": ["b"] * 5})
+    assert sums(frame, person_plan())[0] == 4
 
 
 def test_floats_and_booleans_name_nobody(tmp_path):

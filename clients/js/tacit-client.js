@@ -320,20 +320,18 @@ function levelCode(encoder, { levels, missing }, protocol) {
   if (encoder.kind !== "level" || protocol.levels !== BigInt(levels.length)) {
     throw new FormError("Expected the encoder and the protocol to be about the levels of the column.");
   }
-  const find = (value) => levels.indexOf(value);
-  const codeOf = {
-    string: (answer) => find(["number", "boolean", "string"].includes(typeof answer) ? stripped(answer) : undefined),
-    number: (answer) => find(numberOf(answer)),
-    boolean: (answer) => {
-      const number = numberOf(answer);
-      const text = Number.isNaN(number) ? stripped(answer).toLowerCase() : String(number);
-      return ["true", "1"].includes(text) ? find(true) : ["false", "0"].includes(text) ? find(false) : -1;
-    },
-  }[typeof levels[0]];
+  const forms = levels.map(formOf);
   return (answer) => {
-    const code = codeOf(answer);
-    return BigInt(code < 0 ? find(missing) : code);
+    const code = ["number", "boolean", "string"].includes(typeof answer) ? forms.indexOf(formOf(answer)) : -1;
+    return BigInt(code < 0 ? levels.indexOf(missing) : code);
   };
+}
+
+/** How answers and levels are compared: as numbers, true and false too, where they are some, and else as text. */
+function formOf(answer) {
+  const number = numberOf(answer);
+  const exact = Number.isFinite(number) && (Number.isSafeInteger(number) || !Number.isInteger(number));
+  return exact ? number : stripped(answer);
 }
 
 /** A number, clamped to its bounds, mapped to the whole numbers from first to last and rounded, ties to even. */
@@ -360,6 +358,7 @@ function decoded({ low, high, first, last }, [report]) {
 function numberOf(answer) {
   if (typeof answer === "boolean") return Number(answer);
   const text = typeof answer === "string" ? stripped(answer) : "";
+  if (/^(true|false)$/i.test(text)) return Number(text.toLowerCase() === "true");
   const number = typeof answer === "number" ? answer : NUMBER.test(text) ? Number(text) : NaN;
   return Number.isFinite(number) ? number : NaN;
 }

@@ -58,6 +58,7 @@ def privatize(
     them.
     """
     from tacit.engines.reading import guarded
+    from tacit.sources.open import is_frame
 
     plan = as_plan(plan)
     partials = as_partials(data)
@@ -90,6 +91,7 @@ def privatize(
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
         partials=1 if partials is None else len(partials),
+        frame=is_frame(data) if partials is None else any(one.frame for one in partials),
         law=crossing.law,
     )
     if book is not None and receipt is not None:
@@ -110,12 +112,14 @@ def partial(
     Nothing is paid and nothing is protected: what comes back is as sensitive as the rows, and is for the trusted party
     that adds up the partials of all sites. ``dataset`` names the site's rows.
     """
+    from tacit.sources.open import is_frame
+
     plan = as_plan(plan)
     check_name("dataset", dataset)
     measure = Measure.of(plan)
     n, collected = _reader(data, plan, engine, progress)()
     assert isinstance(collected, Sums)
-    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure)
+    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, is_frame(data))
 
 
 def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Reports:

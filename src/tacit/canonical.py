@@ -22,12 +22,12 @@ import math
 import re
 
 SPACES = " \t\n\r\v\f"
-NUMBER = r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?"
+NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """How a number is spelled: a sign, digits with or without a point, a power of ten. Digits are ASCII."""
 BOOLEANS = {b"true": b"1", b"false": b"0"}
 
 _NUMBER = re.compile(NUMBER.encode())
-_WHOLE = re.compile(rb"([+-]?)([0-9]+)(?:\.0*)?")
+_WHOLE = re.compile(rb"[+-]?[0-9]+(?:\.0*)?")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)")
 _MOST_ZEROS = 4300  # so that 1e999999 takes no megabyte
 
@@ -40,9 +40,8 @@ def is_number(text: bytes) -> bool:
 def level_form(text: bytes) -> bytes | None:
     """The form by which the level that ``text`` spells is compared; None where it is missing."""
     stripped = text.strip()  # for bytes this drops exactly SPACES
-    spelled = _NUMBER.fullmatch(stripped)
-    if spelled is not None:
-        return _level_number(stripped, spelled)
+    if is_number(stripped):
+        return _level_number(stripped)
     word = stripped.lower()
     if word in BOOLEANS:
         return BOOLEANS[word]
@@ -52,46 +51,43 @@ def level_form(text: bytes) -> bytes | None:
 def identifier_form(text: bytes, *, typed: bool = False) -> bytes:
     """The form by which people are told apart; empty where ``text`` is. ``typed``: the literal of a typed number."""
     stripped = text.strip()
-    spelled = _NUMBER.fullmatch(stripped) if typed else None
-    if spelled is not None:
-        return _plain(*_decimal(spelled))
-    whole = _WHOLE.fullmatch(stripped)
-    return stripped if whole is None else _plain(*_trimmed(whole[1], whole[2], 0))
+    if stripped.isdigit() and stripped[0] != 48 and len(stripped) <= _MOST_ZEROS:  # most identifiers, quickly
+        return stripped
+    return _plain(*_decimal(stripped)) if (is_number(stripped) if typed else _WHOLE.fullmatch(stripped)) else stripped
 
 
 def decimal_of(form: bytes) -> tuple[bytes, bytes, int] | None:
     """Sign, digits and power of ten of the number that has this `level_form`; None where it is a text."""
-    spelled = _NUMBER.fullmatch(form)
-    return None if spelled is None else _decimal(spelled)
+    return _decimal(form) if is_number(form) else None
 
 
-def _level_number(literal: bytes, spelled: re.Match[bytes]) -> bytes:
-    decimal = _decimal(spelled)
+def _level_number(literal: bytes) -> bytes:
+    decimal = _decimal(literal)
     if decimal[2] < 0:
         nearest = float(literal)
         if math.isfinite(nearest):
-            again = _NUMBER.fullmatch(repr(nearest).encode())
-            assert again is not None
-            decimal = _decimal(again)
+            decimal = _decimal(repr(nearest).encode())
     sign, digits, power = decimal
     return sign + digits + (b"e%d" % power if power else b"")
 
 
-def _decimal(spelled: re.Match[bytes]) -> tuple[bytes, bytes, int]:
-    sign, whole, behind, alone, power = spelled.groups(b"")
-    fraction = behind + alone
-    if len(power.lstrip(b"+-0")) > 18:  # no other type reaches so far; an int() of it may refuse or take long
-        power = b"-" + b"9" * 18 if power.startswith(b"-") else b"9" * 18
-    return _trimmed(sign, whole + fraction, int(power or b"0") - len(fraction))
+def _decimal(literal: bytes) -> tuple[bytes, bytes, int]:
+    """Sign, digits and power of ten of what follows the grammar `NUMBER`."""
+    mantissa, _, power = literal.lower().partition(b"e")
+    whole, _, fraction = mantissa.lstrip(b"+-").partition(b".")
+    size = power.lstrip(b"+-0") or b"0"
+    exponent = int(size) if len(size) <= 18 else 10**18  # no other type reaches so far, and a long int() is refused
+    sign = b"-" if mantissa.startswith(b"-") else b""
+    return _trimmed(sign, whole + fraction, (-exponent if power.startswith(b"-") else exponent) - len(fraction))
 
 
 def _trimmed(sign: bytes, digits: bytes, power: int) -> tuple[bytes, bytes, int]:
-    """The one way to write a number without zeros at either end and with no sign but a minus."""
+    """The one way to write a number without zeros at either end."""
     significant = digits.lstrip(b"0")
     trimmed = significant.rstrip(b"0")
     if not trimmed:
         return b"", b"0", 0
-    return sign.replace(b"+", b""), trimmed, power + len(significant) - len(trimmed)
+    return sign, trimmed, power + len(significant) - len(trimmed)
 
 
 def _plain(sign: bytes, digits: bytes, power: int) -> bytes:

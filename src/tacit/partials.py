@@ -71,7 +71,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Partial:
-    """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``, in ``measure``. Secret."""
+    """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``, in ``measure``. Secret.
+
+    ``frame`` says, as in a release, that the rows came as a frame that somebody else had made.
+    """
 
     plan: Plan
     n: int
@@ -79,9 +82,12 @@ class Partial:
     dataset: str
     id: str
     measure: Measure
+    frame: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "totals", tuple(self.totals))
+        if not isinstance(self.frame, bool):
+            raise expected("frame", "...", "to be true or false")
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
@@ -117,6 +123,7 @@ class Partial:
             "entries": list(self.measure.entries),
             "probe": self.measure.probe,
             "plan": self.plan.to_plain(),
+            **({"frame": True} if self.frame else {}),
         }
         text = json.dumps({**content, "sha256": _digest(content)}, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
         return write_atomically(path, text.encode(), name="partial", overwrite=overwrite, private=True)
@@ -132,9 +139,10 @@ class Partial:
         # No message below shows what stands in the file: it is secret.
         measured = {"version", "unit", "entries", "probe"}
         known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256", *measured}
-        if isinstance(plain, dict) and set(plain) == known - measured:
+        said = set(plain) - {"frame"} if isinstance(plain, dict) else set[str]()
+        if said == known - measured:
             raise expected("partial", str(path), f"to be of format {FORMAT}, with its lattice; run tacit partial again")
-        if not isinstance(plain, dict) or set(plain) != known or plain["partial"] != FORMAT:
+        if said != known or plain["partial"] != FORMAT:
             raise expected("partial", str(path), f"to be a whole file that tacit partial wrote, of format {FORMAT}")
         if plain.pop("sha256") != _digest(plain):
             raise expected("partial", str(path), "to be as tacit partial wrote it; it was changed since")
@@ -142,7 +150,8 @@ class Partial:
             raise expected("partial", str(path), "to hold a list of totals and one of entries")
         plan = Plan.from_plain(plain["plan"])
         measure = Measure(plain["unit"], tuple(plain["entries"]), plain["probe"], plain["version"])
-        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"], measure)
+        frame = plain.get("frame", False)
+        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"], measure, frame)
 
 
 def check_suffix(path: object) -> None:

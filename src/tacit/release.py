@@ -25,6 +25,12 @@ from tacit.privacy.guarantees import Guarantee
 
 FORMAT = 1
 
+TYPED_ELSEWHERE = (
+    "how each cell is stored in the frame did not depend on other people's rows, as it does where types were guessed "
+    "from all of them"
+)
+"""What a release takes on trust of rows that tacit did not read from a file itself."""
+
 
 @dataclass(frozen=True)
 class Release:
@@ -33,6 +39,7 @@ class Release:
     ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which ledger entry paid for it; None
     means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
     ``partials`` is how many sites' exact sums were added up before the noise; 1 where the rows were in one place.
+    ``frame`` says that rows came as a frame, a table or a stream that somebody else had made, and not by their file.
     """
 
     plan: Plan
@@ -43,6 +50,7 @@ class Release:
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
     partials: int = 1
+    frame: bool = False
     law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
 
     def __post_init__(self) -> None:
@@ -58,8 +66,9 @@ class Release:
         crossing.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
-        if not isinstance(self.simulated, bool):
-            raise expected("simulated", self.simulated, "to be true or false")
+        for name in ("simulated", "frame"):
+            if not isinstance(getattr(self, name), bool):
+                raise expected(name, getattr(self, name), "to be true or false")
         if not _is_int(self.partials) or self.partials < 1:
             raise expected("partials", self.partials, "to be a whole number, at least 1")
         if self.ledger is not None:
@@ -96,7 +105,8 @@ class Release:
     def guarantee(self) -> Guarantee:
         """What was promised to the people in the data: the plan's budget, which the law meets, and what it assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
-        return replace(self.plan.budget, assumes=(*self.crossing.assumes, *disjoint))
+        typed = (TYPED_ELSEWHERE,) if self.frame else ()
+        return replace(self.plan.budget, assumes=(*self.crossing.assumes, *disjoint, *typed))
 
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
@@ -114,6 +124,7 @@ class Release:
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
             **({"partials": self.partials} if self.partials > 1 else {}),
+            **({"frame": True} if self.frame else {}),
         }
 
     @classmethod
@@ -148,6 +159,7 @@ class Release:
                 ledger=plain["ledger"],
                 simulated=plain["simulated"],
                 partials=plain.get("partials", 1),
+                frame=plain.get("frame", False),
                 law=plan.central().law_from_plain(plain[plan.central().law_field]),
             )
         except KeyError as error:

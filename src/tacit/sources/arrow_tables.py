@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from tacit.errors import expected
 from tacit.sources.arrow_rows import ArrowRows, Part, one_part
+from tacit.sources.base import is_a
 from tacit.sources.folders import check_plain, has_twice
 
 
@@ -88,12 +90,19 @@ def open_table(table: pa.Table) -> ArrowRows:
 def open_stream(data: Any) -> ArrowRows:
     """The rows of any object that speaks the Arrow C stream protocol; many can be read only once."""
     label = f"the {type(data).__name__}"
+    data = _narrowed(data) if is_a(data, "polars", "DataFrame") else data
     waiting: list[Any] = []
     with suppress(Exception):
         waiting.append(pa.RecordBatchReader.from_stream(data))
     if not waiting:  # raised out here: see `unbroken`
         raise expected("data", label, "to stream Arrow record batches")
     return one_part(StreamPart(label, waiting[0].schema, data, waiting))
+
+
+def _narrowed(frame: Any) -> Any:
+    """A polars frame whose integers of 128 bits, for which Arrow has no type, are text that spells them."""
+    wide = [name for name, kind in frame.schema.items() if str(kind) in {"Int128", "UInt128"}]
+    return frame.cast(dict.fromkeys(wide, sys.modules["polars"].String)) if wide else frame
 
 
 def open_dataset(dataset: Any, columns: Sequence[str]) -> ArrowRows:

@@ -73,6 +73,8 @@ def form_of(cell: object) -> bytes | None:
 def name_of(cell: object) -> bytes:
     """What tells the person of ``cell`` apart, which is empty where the cell is missing."""
     try:
+        if type(cell) is bytes:  # most cells, quickly
+            return identifier_form(cell)
         literal, typed = _literal(cell)
         return b"" if literal is None else identifier_form(literal, typed=typed)
     except Exception:

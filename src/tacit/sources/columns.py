@@ -76,6 +76,8 @@ def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
     if types.is_temporal(kind):
         return _parse_ticks(_ticks(array), _arrow_unit(kind), _nulls(array), column)
     if not isinstance(column, Number):
+        if isinstance(column, Identifier) and types.is_integer(kind):
+            return parse_text(_bytes(array.cast(pa.large_string())), column)
         if types.is_decimal(kind) and kind.bit_width < 128:  # Arrow finds no distinct values of these
             array = array.cast(pa.decimal128(kind.precision, kind.scale))
         return _parse_uniques(array.dictionary_encode(), column)
@@ -105,9 +107,9 @@ def numbers_of_text(cells: pa.Array) -> np.ndarray:
         return numbers_of_text_slowly(cells)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     if spelled.null_count > cells.null_count:  # some are no numbers, but may be booleans
-        others = _kernels.and_(spelled.is_null(), cells.is_valid())
-        words = cells.filter(others).dictionary_encode()
-        numbers[others.to_numpy(zero_copy_only=False)] = numbers_of_text_slowly(words.dictionary)[words.indices]
+        others = _kernels.indices_nonzero(_kernels.and_(spelled.is_null(), cells.is_valid()))
+        words = cells.take(others).dictionary_encode()
+        numbers[others] = numbers_of_text_slowly(words.dictionary)[words.indices]
     return numbers
 
 
