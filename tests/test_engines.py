@@ -26,6 +26,7 @@ from tacit.engines.clusters import Cluster
 from tacit.engines.engine import Tally, gather, tally
 from tacit.engines.open import engine_of, opened_engine
 from tacit.engines.threads import Threads
+from tacit.errors import BROKEN, BrokenMediumError
 from tacit.sources import csv_file
 from tacit.sources.open import open_source
 from tacit.statistics.counts import Counts
@@ -203,8 +204,10 @@ def raising(error):
         (lambda found: found * 2, None),
         (lambda found: found[1:], "every piece"),
         (raising(RuntimeError("canary 7731")), "every piece"),
-        (raising(tacit.InputError("Expected data='d' to be readable to its end.")), "readable"),
-        (raising(RuntimeError("x\ntacit.errors.InputError: Expected data='d' to be readable.\nmore")), "readable"),
+        (raising(BrokenMediumError("Expected data='d' to be readable to its end.")), "readable"),
+        (raising(RuntimeError(f"x\ntacit.errors.BrokenMediumError: {BROKEN}\ncanary")), "readable"),
+        (raising(tacit.InputError("Expected data='canary' to be readable to its end.")), "every piece"),
+        (raising(RuntimeError("x\ntacit.errors.InputError: Expected canary=7 to be readable.\nmore")), "every piece"),
     ],
 )
 def test_a_release_is_of_everything_or_is_not_made(tmp_path, monkeypatch, edit, said):
