@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,16 +159,16 @@ class Ledger:
         self,
         published: Iterable[Receipt] = (),
         releases: Mapping[str, Release] | None = None,
-        head: Head | str | Path | None = None,
+        head: Head | str | Path | Sequence[Head] = (),
     ) -> list[str]:
         """Every problem found: the file, the chain, the sense of each entry, the totals, and what was published.
 
         This reads the whole ledger, which a spend does not. ``published`` are receipts to find again. ``releases`` are
         whole releases to compare with what was noted of them, by the names that the answer is to use, such as those of
-        their files. ``head`` is what `receipt` gave before, its line, or a file of such lines: the ledger must still
-        hold all that it held then.
+        their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such lines: the
+        ledger must still hold all that it held then.
         """
-        heads = [head] if isinstance(head, Head) else [] if head is None else heads_of(head)
+        heads = [head] if isinstance(head, Head) else heads_of(head) if isinstance(head, str | Path) else list(head)
         try:
             with store.reading(self.path) as log:
                 problems = log.damage()
