@@ -99,9 +99,10 @@ def test_kept_sums_are_those_of_the_whole_history(total):
         found = limits(total, events[0])
         prices = list(zip(*map(found.prices, events), strict=True))
         assert [float(tau) for tau in kept.sums[3:]] == [math.fsum(map(float, price)) for price in prices[3:]]
+        prices = prices[:3]
     else:
         prices = [[filter_.price(event) for event in events]]
-    for total_price, price in zip(kept.sums, prices, strict=True):
+    for total_price, price in zip(kept.sums, prices, strict=False):
         if math.inf in price:
             assert total_price == math.inf
         else:
