@@ -109,7 +109,10 @@ class Release:
         return replace(self, signature=make_signature(self.unsigned_plain(), as_private_key(key)))
 
     def check_signature(self, keys: Sequence[PublicKey | str | Path] | PublicKey | str | Path = ()) -> Checked:
-        """Who signed this release, as far as the public ``keys``, or their files, can tell."""
+        """Who signed this release, as far as the public ``keys``, or their files, can tell.
+
+        What comes back has a ``status`` (signed, unsigned, wrong; unchecked without a key) and the same in ``words``.
+        """
         several = [keys] if isinstance(keys, PublicKey | str | Path) else keys
         return check_signature(self.unsigned_plain(), self.signature, [as_public_key(key) for key in several])
 

@@ -30,6 +30,12 @@ class Signature:
     key: bytes
     signature: bytes
 
+    def __post_init__(self) -> None:
+        check_key_name(self.name)
+        for name, value, length in (("key", self.key, 32), ("signature", self.signature, 64)):
+            if not isinstance(value, bytes) or len(value) != length:
+                raise InputError(f"Expected the {name} of the signature to be {length} bytes.")
+
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
         return {
@@ -47,9 +53,8 @@ class Signature:
         version = plain["format"]
         if type(version) is not int or version != FORMAT:
             raise expected("format", version, f"of the signature to be {FORMAT}")
-        name = check_key_name(plain["name"])
         key = from_base64("the key of the signature", plain["key"], 32)
-        return cls(name, key, from_base64("the signature", plain["signature"], 64))
+        return cls(plain["name"], key, from_base64("the signature", plain["signature"], 64))
 
 
 @dataclass(frozen=True)

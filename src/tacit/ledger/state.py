@@ -55,11 +55,12 @@ class State:
     def agrees(self, other: State, *, sums: bool) -> bool:
         """Whether the two are the same account, up to the last digits of computed prices; or ``sums`` left aside."""
         ours, theirs = self.spent, other.spent
-        return (
-            (self.total, self.unit, ours.count, ours.first) == (other.total, other.unit, theirs.count, theirs.first)
-            and len(ours.sums) == len(theirs.sums)
-            and (not sums or all(map(_near, ours.sums, theirs.sums)))
-        )
+        return (self.total, self.unit, ours.count, ours.first) == (
+            other.total,
+            other.unit,
+            theirs.count,
+            theirs.first,
+        ) and (not sums or (len(ours.sums) == len(theirs.sums) and all(map(_near, ours.sums, theirs.sums))))
 
 
 def root(digests: Mapping[str, str]) -> str:
