@@ -17,12 +17,12 @@ from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 
 @dataclass
 class Account:
-    """One data set: its ``state``, the ``events`` by entry number, the releases, and whether the total was kept."""
+    """One data set: its ``state``, that ``before`` the last event, the ``events`` by entry number, and the releases."""
 
     state: State
+    before: State
     events: dict[int, Event] = field(default_factory=dict[int, Event])
     released: dict[int, str] = field(default_factory=dict[int, str])
-    within: bool = True
 
     @property
     def total(self) -> Guarantee:
@@ -39,11 +39,14 @@ class Account:
         """All events in the order of their entries. Those without a release count: they may have been spent."""
         return list(self.events.values())
 
+    def within(self) -> bool:
+        """Whether the total is kept. Sums only grow: if it is kept by the last event, it was by those before."""
+        return not self.events or Filter(self.total).admits(self.before.spent, self.spent[-1])
+
     def charge(self, number: int, event: Event) -> None:
         """Add the event of an entry, whether it fits or not."""
-        self.within = self.within and Filter(self.total).admits(self.state.spent, event)
         self.events[number] = event
-        self.state = self.state.plus(event)
+        self.before, self.state = self.state, self.state.plus(event)
 
 
 def replay(entries: Iterable[Entry]) -> tuple[dict[str, Account], list[str]]:
@@ -77,7 +80,7 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
             name, state = opened(entry)
             if name in accounts:
                 raise InputError(f"the data set {name!r} has a total already")
-            accounts[name] = Account(state)
+            accounts[name] = Account(state, state)
         case "spend":
             account, unit = accounts[content["dataset"]], read_unit(content["unit"])
             if unit != account.unit:

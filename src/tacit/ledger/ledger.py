@@ -180,7 +180,7 @@ class Ledger:
         except InputError as error:
             return [str(error)]
         for name, account in accounts.items():
-            if not account.within:
+            if not account.within():
                 problems.append(f"the data set {name!r} has spent more than its total, {account.total.symbols}")
         problems += [problem for one in (*published, *heads) if (problem := one.contradicts(entries))]
         return problems + disagreements(entries, releases or {})
