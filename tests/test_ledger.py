@@ -484,6 +484,16 @@ def test_an_overspent_or_senseless_log_is_reported(ledger, path):
             Ledger(copy).spend("a", PureEvent(Fraction(26, 100)), PLAN)
 
 
+@pytest.mark.parametrize("total", [PureDP(1.0), ZCDP(1.0), GDP(1.0), RenyiDP(8.0, 1.0), ApproxDP(1.0, 1e-6)])
+def test_an_event_beyond_all_numbers_is_a_problem_and_no_crash(path, total):
+    made = Ledger.create(path)
+    made.new_dataset("b", total)
+    made.spend("b", LaplaceEvent(Fraction(1, 50), 100), PLAN)
+    rewrite(path, 3, lambda content: content.replace('"1/50"', f'"{10**400}/1"'))
+    (*_, problem) = made.verify()
+    assert problem.startswith(("entry 3 makes no sense", "the data set 'b' has spent more than its total"))
+
+
 def test_another_ledger_in_the_same_place_is_noticed(ledger, path):
     path.unlink()
     Ledger.create(path).new_dataset("a", PureDP(1.0))

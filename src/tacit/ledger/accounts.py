@@ -14,6 +14,9 @@ from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 
+UNREADABLE = (InputError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError)
+"""What an entry that was made up may raise when it is read or priced."""
+
 
 @dataclass
 class Account:
@@ -57,7 +60,7 @@ def replay(entries: Iterable[Entry]) -> tuple[dict[str, Account], list[str]]:
     for entry in entries:
         try:
             _apply(entry, accounts, releases)
-        except (InputError, KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             reason = str(error) if isinstance(error, InputError) else "a field is missing or of the wrong kind"
             problems.append(f"entry {entry.number} makes no sense: {reason.rstrip('.')}")
     return accounts, problems

@@ -1,4 +1,4 @@
-"""A ledger opened to write: what the accounts add up to, without reading the log again from its first entry."""
+"""A ledger opened at its end: what the accounts add up to, without reading the log again from its first entry."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacit.canonical import digest
-from tacit.errors import InputError, did_you_mean, expected
-from tacit.ledger.accounts import Account, opened, replay
+from tacit.errors import did_you_mean, expected
+from tacit.ledger.accounts import UNREADABLE, Account, opened, replay
 from tacit.ledger.chain import LAST, START, Entry, Receipt, read_chain, read_entry
 from tacit.ledger.head import today
 from tacit.ledger.state import State, root
@@ -16,7 +16,6 @@ from tacit.ledger.store import Transaction
 from tacit.privacy.events import Event
 from tacit.version import __version__
 
-_UNREADABLE = (InputError, KeyError, TypeError, ValueError, RecursionError)
 _KEPT = "what it keeps of its accounts is not what its last spend vouches for"
 
 
@@ -53,7 +52,7 @@ class Book:
         try:
             if text is not None and digest(text) == self._digests[dataset]:
                 return State.read(text)
-        except _UNREADABLE:
+        except UNREADABLE:
             pass
         raise BrokenError(_KEPT)
 
@@ -152,7 +151,7 @@ def vouched(digests: Mapping[str, str], tail: list[Entry], spend: Entry | None) 
     """Whether the last ``spend``, and the accounts opened in the ``tail`` after it, vouch for the stored accounts."""
     try:
         fresh = dict(opened(entry) for entry in tail if entry.kind == "dataset")
-    except _UNREADABLE:
+    except UNREADABLE:
         return False
     before = {name: one for name, one in digests.items() if name not in fresh}
     return all(digests.get(name) == digest(state.text()) for name, state in fresh.items()) and (
@@ -164,7 +163,7 @@ def _kept(log: Transaction, dataset: str, state: State, digests: Mapping[str, st
     text = log.state(dataset)
     try:
         return text is not None and digest(text) == digests[dataset] and State.read(text).agrees(state, sums=ours)
-    except _UNREADABLE:
+    except UNREADABLE:
         return False
 
 
