@@ -6,7 +6,8 @@ Format 2   besides: what each account adds up to (`accounts`), and which spend h
 
 A file of an older format is read as it is. The first entry that is written to it brings it up to date, in the same
 transaction. To add a format, add what its file has to `_ADDED`; what must be filled in from the log is made by
-`Book`, which makes everything again after a migration. Keep a file of the format before in ``tests/formats``.
+`Book`, which makes everything again after a migration. Keep a file of the format before in ``tests/formats``. A new
+field in the content of entries needs no new format: the hash covers it, and readers take what they know.
 """
 
 from __future__ import annotations
