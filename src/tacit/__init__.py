@@ -19,6 +19,9 @@ from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
 from tacit.infer import infer as infer
+from tacit.keys import PrivateKey as PrivateKey
+from tacit.keys import PublicKey as PublicKey
+from tacit.keys import new_key as new_key
 from tacit.ledger import Ledger as Ledger
 from tacit.mechanisms.add_noise import AddNoise as AddNoise
 from tacit.mechanisms.dp_sgd import DPSGD as DPSGD
@@ -112,6 +115,8 @@ __all__ = [
     "PosteriorSample",
     "Prediction",
     "PrivateChain",
+    "PrivateKey",
+    "PublicKey",
     "PureDP",
     "RefusedError",
     "Release",
@@ -131,6 +136,7 @@ __all__ = [
     "design",
     "drawn",
     "infer",
+    "new_key",
     "partial",
     "prior_predictive",
     "privatize",

@@ -95,7 +95,7 @@ def privatize(
         law=crossing.law,
     )
     if book is not None and receipt is not None:
-        note(book, receipt, release.id, release.to_plain())
+        note(book, receipt, release.id, release.unsigned_plain())
     return release
 
 

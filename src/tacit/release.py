@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
+from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
 from tacit.mechanisms.mechanism import Crossing, Law
 from tacit.names import check_name
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.privacy.guarantees import Guarantee
+from tacit.signature import Checked, Signature, check_signature, make_signature
 
 FORMAT = 1
 
@@ -40,6 +42,7 @@ class Release:
     means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
     ``partials`` is how many sites' exact sums were added up before the noise; 1 where the rows were in one place.
     ``frame`` says that rows came as a frame, a table or a stream that somebody else had made, and not by their file.
+    ``signature`` is its maker's, from `sign`; with it or without it, it is the same release.
     """
 
     plan: Plan
@@ -52,6 +55,7 @@ class Release:
     partials: int = 1
     frame: bool = False
     law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
+    signature: Signature | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
@@ -73,6 +77,8 @@ class Release:
             raise expected("partials", self.partials, "to be a whole number, at least 1")
         if self.ledger is not None:
             _check_receipt(self.ledger)
+        if self.signature is not None and not isinstance(self.signature, Signature):
+            raise expected("signature", self.signature, "to be made by Release.sign")
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import release_card
@@ -108,8 +114,25 @@ class Release:
         typed = (TYPED_ELSEWHERE,) if self.frame else ()
         return replace(self.plan.budget, assumes=(*self.crossing.assumes, *disjoint, *typed))
 
+    def sign(self, key: PrivateKey | str | Path) -> Release:
+        """The same release with the signature of ``key``, a private key or its file; an earlier one is replaced."""
+        return replace(self, signature=make_signature(self.unsigned_plain(), as_private_key(key)))
+
+    def check_signature(self, keys: Sequence[PublicKey | str | Path] | PublicKey | str | Path = ()) -> Checked:
+        """Who signed this release, as far as the public ``keys``, or their files, can tell.
+
+        What comes back has a ``status`` (signed, unsigned, wrong; unchecked without a key) and the same in ``words``.
+        """
+        several = [keys] if isinstance(keys, PublicKey | str | Path) else keys
+        return check_signature(self.unsigned_plain(), self.signature, [as_public_key(key) for key in several])
+
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
+        signed = {} if self.signature is None else {"signature": self.signature.to_plain()}
+        return {**self.unsigned_plain(), **signed}
+
+    def unsigned_plain(self) -> dict[str, Any]:
+        """The JSON object without a signature: what is signed, and what a ledger notes."""
         return {
             "format": FORMAT,
             "id": self.id,
@@ -161,6 +184,7 @@ class Release:
                 partials=plain.get("partials", 1),
                 frame=plain.get("frame", False),
                 law=plan.central().law_from_plain(plain[plan.central().law_field]),
+                signature=Signature.from_plain(plain["signature"]) if "signature" in plain else None,
             )
         except KeyError as error:
             raise InputError(f"Expected the release to have the field {error.args[0]!r}.") from None

@@ -135,7 +135,7 @@ class _Estimator(BaseEstimator, ABC):
         before = 1 if hasattr(self, "release_") else 0
         if isinstance(self.ledger, Ledger | str | Path) and self.dataset is not None:
             book = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
-            before = book.left(self.dataset).spends
+            before = book.spends(self.dataset)
         if before:
             warnings.warn(
                 f"This fit charges {plan.budget.symbols} to dataset {self.dataset!r}, which has been charged "

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import audit, bounds, calibrate, collect, design, drawn, init, ledger, partial, report
+from tacit.cli import audit, bounds, calibrate, collect, design, drawn, init, key, ledger, partial, release, report
 from tacit.cli.order import InOrder
 from tacit.cli.shared import (
     EngineName,
@@ -55,6 +55,8 @@ app.command()(init.init)
 app.command()(bounds.bounds)
 app.command()(design.design)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(key.app, name="key")
+app.add_typer(release.app, name="release")
 app.command()(drawn.drawn)
 app.command()(report.report)
 app.command()(report.cite)

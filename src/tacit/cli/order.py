@@ -14,6 +14,8 @@ ORDER = (
     "bounds",
     "ledger",
     "privatize",
+    "release",
+    "key",
     "infer",
     "drawn",
     "report",

@@ -63,14 +63,15 @@ def balance(dataset: str, account: Account, delta: float | None = None) -> Balan
     elif isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
         raise expected("delta", delta, "to lie strictly between 0 and 1")
     events, total = account.spent, Filter(account.total)
+    spent = account.state.spent
     mu_squared = sum_of(Filter(GDP(1.0)).price(event) for event in events)
     return Balance(
         dataset=dataset,
         total=account.total,
         unit=account.unit,
-        left=total.left(events),
-        fits=total.largest_fit(events),
-        largest=total.largest(events, delta),
+        left=total.left(spent),
+        fits=total.largest_fit(spent),
+        largest=total.largest(spent, delta),
         spends=len(events),
         unfinished=len(events) - len(account.released),
         epsilon=_finite(sum_of(event.epsilon() for event in events)),

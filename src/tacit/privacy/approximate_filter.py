@@ -80,19 +80,27 @@ class Limits:
     orders: tuple[float, ...]
     renyi: tuple[float, ...]
 
+    def prices(self, event: Event) -> tuple[Price, ...]:
+        """What ``event`` adds to each sum: epsilon, mu^2 and slack, and the Renyi price at each of ``orders``."""
+        renyi = (tau if tau == math.inf else Fraction(tau) for tau in _renyi_prices(event, self.orders))
+        return (event.epsilon(), *ideal_gaussian(event), *renyi)
+
     def less(self, events: Sequence[Event]) -> Limits:
         """What is left of each limit after ``events``; -inf where one of them has no price."""
-        nearest = [ideal_gaussian(event) for event in events]
-        prices = zip(*(_renyi_prices(event, self.orders) for event in events), strict=True)
+        return self.minus([sum_of(prices) for prices in zip(*map(self.prices, events), strict=True)])
+
+    def minus(self, sums: Sequence[Price]) -> Limits:
+        """What is left of each limit after events whose `prices` have these ``sums``; none: all of it."""
+        if not sums:
+            return self
+        epsilon, mu_squared, slack, *renyi = sums
         return Limits(
-            epsilon=self.epsilon - sum_of(event.epsilon() for event in events),
-            mu_squared=self.mu_squared - sum_of(mu_squared for mu_squared, _ in nearest),
-            slack=self.slack - sum_of(slack for _, slack in nearest),
+            epsilon=self.epsilon - epsilon,
+            mu_squared=self.mu_squared - mu_squared,
+            slack=self.slack - slack,
             orders=self.orders,
-            # The sum is rounded once by fsum, and the difference once more: far less than MARGIN, which is added.
-            renyi=tuple(b - math.fsum(p) * (1 + MARGIN) for b, p in zip(self.renyi, prices, strict=True))
-            if events
-            else self.renyi,
+            # The sum is rounded once, and the difference once more: far less than MARGIN, which is added.
+            renyi=tuple(b - float(tau) * (1 + MARGIN) for b, tau in zip(self.renyi, renyi, strict=True)),
         )
 
     def hold(self, event: Event) -> bool:
