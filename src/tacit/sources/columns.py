@@ -18,7 +18,8 @@ import pyarrow.compute
 from pyarrow import types
 
 from tacit.errors import expected
-from tacit.schema import Category, Column, Identifier, Number
+from tacit.schema import Category, Identifier, Number
+from tacit.schema import Parsed as Column
 from tacit.sources.cells import NUMBER, SPACES, coder, name_of, number_of, number_of_text
 
 _GRAMMAR = rf"\A[{SPACES}]*{NUMBER}[{SPACES}]*\z"

@@ -13,7 +13,7 @@ from pathlib import Path
 from tacit.errors import expected
 from tacit.schema import Schema
 from tacit.sources.base import Batch, Pull, Source, check_batch_rows, label_of, locate, unbroken
-from tacit.sources.columns import parse_text
+from tacit.sources.classes import parse_text
 from tacit.sources.lines import split_block, split_line
 
 _BLOCK_BYTES = 2**22
