@@ -18,14 +18,14 @@ from typing import Any
 from tacit.errors import InputError, expected
 from tacit.files import read_text, strict_json, write_atomically
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
-from tacit.mechanisms.person import Person, person_from_plain
+from tacit.mechanisms.person import person_from_plain
 from tacit.names import check_name
 from tacit.noise.noise import Noise
 from tacit.noise.registry import noise_for
 from tacit.plan import Plan
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
-from tacit.release import check_receipt
+from tacit.release import Release, check_receipt
 from tacit.schema import Category, Schema
 from tacit.statistics.cell_classes import CellClasses
 
@@ -282,13 +282,14 @@ class Screen:
         """Write the screen to a file, whole or not at all."""
         return write_atomically(path, self.to_json().encode(), name="screen", overwrite=overwrite)
 
-    def check_about(self, dataset: str, plan: Plan, n: int) -> None:
-        """Refuse a screen that is not about the rows, the unit and the declarations of a release."""
-        if self.plan.mechanism.person != plan.mechanism.person or self.n != n:
-            raise expected("screen", self.id, f"to have the n and the unit of privacy of the release of {dataset!r}")
-        for name in plan.crossing().columns:
-            if name not in self.schema or self.schema[name] != plan.schema[name]:
-                raise expected("screen", self.id, f"to declare the column {name!r} as the release of {dataset!r} does")
+    def check_about(self, release: Release) -> None:
+        """Refuse a release with other rows, another unit or other declarations of the columns that it reads."""
+        unit = release.plan.mechanism.person
+        if (self.dataset, self.n, self.plan.mechanism.person) != (release.dataset, release.n, unit):
+            raise expected("screen", self.id, f"to have the dataset, the n and the unit of release {release.id!r}")
+        for name in release.crossing.columns:
+            if name not in self.schema or self.schema[name] != release.plan.schema[name]:
+                raise expected("screen", self.id, f"to declare column {name!r} as release {release.id!r} does")
 
 
 def _words(cells: str, schema: Schema, name: str) -> str:
