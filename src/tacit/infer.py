@@ -50,11 +50,10 @@ def infer(
 
     ``release`` is a release, local reports, or a list of both; a path may stand for either. Several releases of one
     model are pooled: each dataset is a site of its own, and nobody may be in two of them. Releases about the same
-    dataset share its exact sums, which ``same_rows=True`` confirms. ``screen`` is what `screen` found out about the cells
-    of the same dataset (or a path, or a list with one for each dataset); its warnings come with the posterior's, and
-    no draw depends on it. ``method`` picks another sampler of the family,
-    ``prior`` changes some of the prior's numbers (or gives a whole prior), ``seed`` makes the draws repeatable: this
-    side of the boundary nothing is secret.
+    dataset share its exact sums, which ``same_rows=True`` confirms. ``screen`` is what `tacit.screen` has counted in
+    the cells of a dataset (or its path, or a list with one for each dataset): it adds warnings, and no draw depends on
+    it. ``method`` picks another sampler of the family, ``prior`` changes some of the prior's numbers (or gives a whole
+    prior), ``seed`` makes the draws repeatable: this side of the boundary nothing is secret.
 
     Hamiltonian trajectories go on until they turn back. ``leaps`` gives all of them that many leaps instead, which is
     made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary show where they do not.

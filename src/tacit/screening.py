@@ -241,7 +241,7 @@ class Screen:
         if not isinstance(plain, dict):
             raise InputError("Expected the screen to be a JSON object.")
         version = plain.get("screen")
-        if not _is_int(version):
+        if not isinstance(version, int) or isinstance(version, bool):
             raise expected("screen", version, "to be the whole number that every screen starts with")
         if version != FORMAT:
             raise expected("screen", version, f"to be {FORMAT}{'; a newer tacit wrote it' * (version > FORMAT)}")

@@ -111,7 +111,7 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
     if isinstance(loaded.mechanism, Central):
         tell(
             f"Before you spend it: `tacit screen {shlex.quote(str(plan))} DATA --epsilon 0.05` counts, with noise, the "
-            "cells that are missing, unreadable, out of bounds or no declared level. A misspelled level wastes a release."
+            "cells that are missing, unreadable, out of bounds or no declared level: a misspelled one wastes a release."
         )
 
 
