@@ -59,7 +59,7 @@ def zcdp_to_epsilon(rho: float, delta: float) -> float:
 def zcdp_to_delta(rho: Real, epsilon: Real) -> float:
     """The least delta over all orders that rho-zCDP gives at ``epsilon``. Proof: as for `zcdp_to_epsilon`.
 
-    order * rho is a product of rationals: its rounding, at 1e12, would be e^1e-4 of delta.
+    order * rho is a product of rationals: as floats, its rounding at 1e12 would be 1e-9 of delta.
     """
     _check(rho=rho, epsilon=epsilon)
     exact = Fraction(rho)
