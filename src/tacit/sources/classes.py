@@ -21,9 +21,9 @@ from pyarrow import types
 
 from tacit.schema import Column, Number, Screened
 from tacit.sources import columns
-from tacit.sources.cells import SPACES
 
-_BLANK = rf"\A[{SPACES}]*\z"
+_SPACES = columns.SPACES
+_BLANK = rf"\A[{_SPACES}]*\z"
 _MARKERS = {"NAType", "NaTType"}  # pandas' own, by name because pandas may not be installed
 _kernels: Any = pyarrow.compute  # made at run time: the type checker knows none of them
 
@@ -111,9 +111,9 @@ def is_blank(cell: object) -> bool:
         if cell is None or type(cell).__name__ in _MARKERS:
             return True
         if isinstance(cell, str):
-            return not str.__str__(cell).strip(SPACES)
+            return not str.__str__(cell).strip(_SPACES)
         if isinstance(cell, bytes | bytearray):
-            return not bytes(cell).strip()  # for bytes this drops exactly SPACES
+            return not bytes(cell).strip()  # for bytes this drops exactly these
         if isinstance(cell, np.datetime64 | np.timedelta64):
             return bool(np.isnat(cell))
         return bool(cell != cell) if isinstance(cell, Real | Decimal) else False
