@@ -188,7 +188,7 @@ def test_extreme_bounds_are_no_reason_to_fail_on_a_row(bounds, formula):
     ],
 )
 def test_a_range_that_no_float_can_hold_is_refused_with_the_plan(formula, columns):
-    with pytest.raises(InputError, match="range that float64 can hold|at least 1e-301"):
+    with pytest.raises(InputError, match=r"range that float64 can hold|at least 1e-301"):
         design_for(formula, Schema(y=(0, 1), **columns))
 
 

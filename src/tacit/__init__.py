@@ -69,6 +69,8 @@ from tacit.reports import Reports as Reports
 from tacit.schema import Category as Category
 from tacit.schema import Number as Number
 from tacit.schema import Schema as Schema
+from tacit.screen import screen as screen
+from tacit.screening import Screen as Screen
 from tacit.simulate import Simulation as Simulation
 from tacit.simulate import simulate as simulate
 from tacit.version import __version__ as __version__
@@ -123,6 +125,7 @@ __all__ = [
     "RenyiDP",
     "Reports",
     "Schema",
+    "Screen",
     "Simulation",
     "SoftmaxRegression",
     "StatisticalQuery",
@@ -143,6 +146,7 @@ __all__ = [
     "randomize",
     "randomize_rows",
     "report",
+    "screen",
     "simulate",
     "split",
     "write_report",

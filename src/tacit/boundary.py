@@ -22,6 +22,7 @@ from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
 from tacit.schema import Schema
+from tacit.screening import Screening
 from tacit.statistics.collector import Collector, Sums
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def privatize(
     if ledger is not None and not plan.mechanism.whole_rows:
         raise InputError("Expected ledger to be None: its totals are about rows; this plan protects responses alone.")
     if partials is None:
-        collect_now = _reader(data, plan, engine, progress)
+        collect_now = reader(data, plan, engine, progress)
     else:
         check_pool(partials, plan)
         collect_now = _adder(partials, plan)
@@ -117,7 +118,7 @@ def partial(
     plan = as_plan(plan)
     check_name("dataset", dataset)
     measure = Measure.of(plan)
-    n, collected = _reader(data, plan, engine, progress)()
+    n, collected = reader(data, plan, engine, progress)()
     assert isinstance(collected, Sums)
     return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, is_frame(data))
 
@@ -152,7 +153,7 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
     return Reports((Group(plan, client.protocol, guarded(read)),), dataset)
 
 
-def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
+def needed(plan: Plan | Screening) -> tuple[tuple[str, ...], Schema]:
     """The columns to read, and the schema to read them by: the crossing's, and who a row belongs to."""
     columns, person = plan.crossing().columns, plan.mechanism.person
     if person is None:
@@ -160,7 +161,9 @@ def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
     return (*columns, person.id), plan.schema.with_identifier(person.id)
 
 
-def _reader(data: Any, plan: Plan, engine: Any, progress: Progress | None) -> Callable[[], tuple[int, Collector]]:
+def reader(
+    data: Any, plan: Plan | Screening, engine: Any, progress: Progress | None
+) -> Callable[[], tuple[int, Collector]]:
     """Refuse whatever can be refused of rows and engine; what comes back reads the rows."""
     from tacit.engines.open import engine_of
     from tacit.engines.reading import Steps, announced, guarded
@@ -201,7 +204,7 @@ def _adder(partials: Sequence[Partial], plan: Plan) -> Callable[[], tuple[int, C
     return lambda: (sum(one.n for one in partials), sums)
 
 
-def _job(source: Source, plan: Plan) -> Job | None:
+def _job(source: Source, plan: Plan | Screening) -> Job | None:
     """What any engine can do; None where the rows must be in one place."""
     from tacit.engines.engine import Job
 
@@ -214,7 +217,7 @@ def _job(source: Source, plan: Plan) -> Job | None:
 
 def collect(
     source: Source,
-    plan: Plan,
+    plan: Plan | Screening,
     progress: Progress | None = None,
     engine: Engine | None = None,
     told: Announced | None = None,

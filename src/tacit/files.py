@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import glob
+import json
 import os
 import re
 import secrets
@@ -244,6 +245,26 @@ def read_text(path: str | Path, *, name: str) -> str:
         return read_bytes(path, name=name).decode("utf-8")
     except UnicodeDecodeError:
         raise expected(name, str(path), "to be text in UTF-8") from None
+
+
+def strict_json(text: str, name: str) -> Any:
+    """What a JSON text says; refused if a field stands there twice or a number is not finite."""
+
+    def no_constant(constant: str) -> Any:
+        raise InputError(f"Expected the {name}'s numbers to be finite; found {constant}.")
+
+    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise InputError(f"Expected every field of the {name} to stand there once.")
+        return found
+
+    try:
+        return json.loads(text, parse_constant=no_constant, object_pairs_hook=no_duplicates)
+    except InputError:
+        raise
+    except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
+        raise InputError(f"Expected the {name} to be JSON; it may be cut short.") from None
 
 
 def _as_path(path: object, name: str) -> Path:

@@ -23,6 +23,7 @@ from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.release import Release
 from tacit.reports import PublishedReports
+from tacit.screening import Screen
 from tacit.seal import has_seal, sealed
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
@@ -102,6 +103,11 @@ class Posterior:
     def surveys(self) -> tuple[PublishedReports, ...]:
         """The local reports among the evidence."""
         return tuple(one for one in self.evidence if isinstance(one, PublishedReports))
+
+    @cached_property
+    def screens(self) -> tuple[Screen, ...]:
+        """What is known of the cells behind the releases: the screens that the inference was given."""
+        return tuple(Screen.from_plain(plain) for plain in json.loads(self.tree.attrs.get("screens", "[]")))
 
     @property
     def release(self) -> Release:
@@ -268,6 +274,18 @@ def posterior_axes(
     return {**dims, **own}, {**coords, "site": datasets}
 
 
+def check_screens(screens: Sequence[Screen], releases: Sequence[Release]) -> None:
+    """Refuse screens that are not about the rows of the releases, at most one for each dataset."""
+    for place, screen in enumerate(screens):
+        same = [release for release in releases if release.dataset == screen.dataset]
+        if not same:
+            raise expected("screen", screen.dataset, "to be about the dataset of a release")
+        if screen.dataset in [other.dataset for other in screens[:place]]:
+            raise expected("screen", screen.dataset, "to be given once for each dataset")
+        for release in same:
+            screen.check_about(release)
+
+
 def _is_whole(posterior: Posterior) -> bool:
     """Whether the draws are those of the releases' model, as numbers of the right shape."""
     plan = posterior.plan
@@ -275,6 +293,7 @@ def _is_whole(posterior: Posterior) -> bool:
     group = posterior.tree["posterior"]
     arrays = {str(name): array.values for name, array in group.data_vars.items()}
     lead = next(iter(arrays.values())).shape[:2]
+    check_screens(posterior.screens, posterior.releases)
     return (
         isinstance(posterior.prior, dict)
         and posterior.method in {**plan.model.methods, **plan.model.draw_methods}

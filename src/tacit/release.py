@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
-from tacit.files import read_text, write_atomically
+from tacit.files import read_text, strict_json, write_atomically
 from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
 from tacit.mechanisms.mechanism import Crossing, Law
 from tacit.names import check_name
@@ -76,7 +76,7 @@ class Release:
         if not _is_int(self.partials) or self.partials < 1:
             raise expected("partials", self.partials, "to be a whole number, at least 1")
         if self.ledger is not None:
-            _check_receipt(self.ledger)
+            check_receipt(self.ledger)
         if self.signature is not None and not isinstance(self.signature, Signature):
             raise expected("signature", self.signature, "to be made by Release.sign")
 
@@ -160,6 +160,8 @@ class Release:
                 "Expected a release, not a partial, which holds exact sums: keep it safe, and let tacit privatize make "
                 "a release of it."
             )
+        if "screen" in plain:
+            raise InputError("Expected a release, not a screen, which counts cells: give it to `tacit infer --screen`.")
         version = plain.get("format")
         if not isinstance(version, int) or isinstance(version, bool):
             raise expected("format", version, "to be the whole number that every release starts with")
@@ -204,13 +206,7 @@ class Release:
     @classmethod
     def from_json(cls, text: str) -> Release:
         """Read a release from text."""
-        try:
-            plain = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
-        except InputError:
-            raise
-        except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
-            raise InputError("Expected the release to be JSON; it may be cut short.") from None
-        return cls.from_plain(plain)
+        return cls.from_plain(strict_json(text, "release"))
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
@@ -222,7 +218,7 @@ class Release:
         return write_atomically(path, self.to_json().encode(), name="release", overwrite=overwrite)
 
 
-def _check_receipt(receipt: object) -> None:
+def check_receipt(receipt: object) -> None:
     """Refuse what no ledger has given as its receipt; whether it is true, `tacit ledger verify` says."""
     if not isinstance(receipt, Mapping) or set(receipt) != {"ledger", "entry", "head"}:
         raise expected("ledger", receipt, "to be null, or a receipt with a ledger, an entry and a head")
@@ -235,17 +231,6 @@ def _check_receipt(receipt: object) -> None:
 
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _no_constant(name: str) -> Any:
-    raise InputError(f"Expected the release's numbers to be finite; found {name}.")
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise InputError("Expected every field of the release to stand there once.")
-    return found
 
 
 def as_release(release: Release | str | Path) -> Release:

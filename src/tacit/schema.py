@@ -138,7 +138,39 @@ class Identifier:
     """
 
 
-Column = Number | Category | Identifier
+@dataclass(frozen=True)
+class Screened:
+    """A declared column of which only the class of each cell is wanted, for a count of what is wrong with its cells.
+
+    A cell is as declared (code 0), or it belongs to one of ``classes`` (its position there, plus 1): it is missing (an
+    empty cell), unreadable (anything else that is no number), unknown (anything else that is no declared level), or a
+    number below or above the bounds.
+    """
+
+    column: Number | Category
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What may be wrong with a cell; a number whose bounds are units only is never outside of them."""
+        if isinstance(self.column, Category):
+            return ("missing", "unknown")
+        return ("missing", "unreadable", "below", "above") if self.column.clamp else ("missing", "unreadable")
+
+    @property
+    def missing_code(self) -> int:
+        """The code of an empty cell."""
+        return 1 + self.classes.index("missing")
+
+    def to_plain(self) -> Any:
+        """The value that a plan file holds for the column itself."""
+        return self.column.to_plain()
+
+
+Parsed = Number | Category | Identifier
+"""What cells are parsed as."""
+
+Column = Parsed | Screened
+"""What may be asked of a column: its parsed cells, or their classes."""
 
 
 def check_column_name(what: str, name: object) -> None:
@@ -173,7 +205,7 @@ def column_from_plain(name: str, value: object) -> Column:
 
 
 def _column_from_plain(value: object) -> Column:
-    if isinstance(value, Number | Category):
+    if isinstance(value, Number | Category | Screened):
         return value
     if isinstance(value, Mapping):
         keys = set(value)
@@ -243,11 +275,11 @@ class Schema(Mapping[str, Column]):
         return f"Schema({self.to_plain()!r})"
 
     def declared(self, name: str) -> Number | Category:
-        """The column ``name``, which must not be an identifier."""
+        """The column ``name``, which must not be an identifier; of a screened one, what it was declared as."""
         column = self[name]
         if isinstance(column, Identifier):
             raise expected("column", name, "to be declared with bounds or levels")
-        return column
+        return column.column if isinstance(column, Screened) else column
 
     def number(self, name: str) -> Number:
         """The column ``name``, which must be a number."""
@@ -267,9 +299,13 @@ class Schema(Mapping[str, Column]):
         """This schema with the column ``name``, not declared so far, as the one that tells people apart."""
         if name in self._columns:
             raise expected("id", name, "not to be declared in the schema as well")
-        extended = Schema(self.to_plain())
+        extended = Schema(self._columns)
         extended._columns[name] = Identifier()
         return extended
+
+    def screened(self) -> Schema:
+        """This schema, asked for the classes of cells and not for the cells."""
+        return Schema({name: Screened(self.declared(name)) for name in self})
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[schema]`` table of a plan file."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import shlex
 import sys
 import warnings
 from contextlib import suppress
@@ -17,7 +18,21 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import audit, bounds, calibrate, collect, design, drawn, init, key, ledger, partial, release, report
+from tacit.cli import (
+    audit,
+    bounds,
+    calibrate,
+    collect,
+    design,
+    drawn,
+    init,
+    key,
+    ledger,
+    partial,
+    release,
+    report,
+    screen,
+)
 from tacit.cli.order import InOrder
 from tacit.cli.shared import (
     EngineName,
@@ -53,6 +68,7 @@ app = typer.Typer(
 )
 app.command()(init.init)
 app.command()(bounds.bounds)
+app.command()(screen.screen)
 app.command()(design.design)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
@@ -82,6 +98,7 @@ def _main(  # pyright: ignore[reportUnusedFunction]
 @app.command()
 def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
     """Explain in plain words what a plan releases and promises. Also: how much noise, and what can be learnt."""
+    from tacit.mechanisms.mechanism import Central
     from tacit.plan import Plan
     from tacit.report.approval import approval_plain, learnable, noise_table, sensitivity_sentence, statement
     from tacit.report.words import explain, explain_plain
@@ -107,6 +124,11 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
         print_table(("statistic", "sd of its noise, in rows"), rows)
         if len(shown) < len(noises):
             say(f"... and {len(noises) - len(shown)} more; --tsv prints all.")
+    if isinstance(loaded.mechanism, Central):
+        tell(
+            f"Before you spend it: `tacit screen {shlex.quote(str(plan))} DATA --epsilon 0.05` counts, with noise, the "
+            "cells that are missing, unreadable, out of bounds or no declared level: a misspelled one wastes a release."
+        )
 
 
 @app.command()
@@ -206,6 +228,10 @@ def infer(
     same_rows: Annotated[
         bool, typer.Option("--same-rows", help="Releases with one dataset name are about the same rows.")
     ] = False,
+    screen: Annotated[
+        list[Path] | None,
+        typer.Option("--screen", help="What `tacit screen` has counted, a JSON file; one for each dataset."),
+    ] = None,
     method: Annotated[
         str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
     ] = None,
@@ -226,12 +252,15 @@ def infer(
     check_form(as_json, as_tsv)
     for path in release:
         check_apart(output, "output", release=path)
+    for path in screen or ():
+        check_apart(output, "output", screen=path)
     check_writable(output, name="output", overwrite=overwrite)
     changes = prior_changes(prior or [])
     with progress("Sampling", None):
         posterior = tacit.infer(
             release,
             same_rows=same_rows,
+            screen=screen or (),
             method=method,
             prior=changes,
             seed=seed,

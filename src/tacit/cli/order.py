@@ -13,6 +13,7 @@ ORDER = (
     "design",
     "bounds",
     "ledger",
+    "screen",
     "privatize",
     "release",
     "key",

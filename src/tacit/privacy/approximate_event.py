@@ -10,6 +10,7 @@ from tacit.errors import expected
 from tacit.privacy.conversions import Real, approximate_sampler_delta
 from tacit.privacy.events import Event
 from tacit.privacy.rationals import rational, written
+from tacit.privacy.rounding import float_above, float_below
 
 
 @dataclass(frozen=True, init=False)
@@ -35,7 +36,9 @@ class ApproximateEvent(Event):
 
     def _delta(self, epsilon: Fraction) -> float:
         # The exact event's delta may be off by MARGIN relatively, and so may the sum: both terms are positive.
-        return approximate_sampler_delta(float(epsilon), self.event.delta(float(epsilon)), self.distance)
+        # It falls with epsilon, so it is asked at one that is not above.
+        ideal = self.event.delta(max(0.0, float_below(epsilon)))
+        return approximate_sampler_delta(float_above(epsilon), ideal, self.distance)
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""

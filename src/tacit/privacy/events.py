@@ -31,7 +31,7 @@ from tacit.privacy.conversions import (
 )
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.privacy.rationals import rational, read, whole, written
-from tacit.privacy.rounding import float_below
+from tacit.privacy.rounding import float_above, float_below
 
 MARGIN = 1e-12
 
@@ -192,11 +192,9 @@ class GaussianEvent(Event):
         return order * self.mu_squared / 2
 
     def _delta(self, epsilon: Fraction) -> float:
-        target = float(epsilon)
-        mu = math.sqrt(max(float(self.mu_squared), 1e-300))  # a larger mu only raises the price
-        ideal = gaussian.delta(target, mu)
-        drawn = approximate_sampler_delta(target, ideal, self.slack)
-        return drawn if self.slack == 0 else min(drawn, zcdp_to_delta(float(self.mu_squared / 2), target))
+        ideal = gaussian.delta_exact(epsilon, self.mu_squared)
+        drawn = approximate_sampler_delta(float_above(epsilon), ideal, self.slack)
+        return drawn if self.slack == 0 else min(drawn, zcdp_to_delta(self.mu_squared / 2, epsilon))
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""

@@ -23,6 +23,14 @@ from tacit.errors import did_you_mean, expected
 
 REPLACE_ONE = "replace-one"
 
+LARGEST_EPSILON = 1e12
+"""Prices are computed right up to here; beyond, their digits are not checked, and nobody is protected long before."""
+_LARGEST = {
+    "epsilon": LARGEST_EPSILON,
+    "rho": LARGEST_EPSILON,  # the mean of the log ratio, as epsilon is its maximum
+    "mu": 1.5e6,  # whose rho, mu^2 / 2, is about that; every (epsilon, delta) up to 1e12 has a smaller one
+}
+
 _RARE = 1e-6  # sentences about a tail speak of one chance in a million
 
 
@@ -36,6 +44,9 @@ class Guarantee(ABC):
     def __post_init__(self) -> None:
         for name in self.parameters():
             object.__setattr__(self, name, _positive(name, getattr(self, name)))
+            most = _LARGEST.get(name, math.inf)
+            if getattr(self, name) > most:
+                raise expected(name, getattr(self, name), f"to be at most {most:g}, far beyond what protects anybody")
         if self.neighbours != REPLACE_ONE:
             raise expected("neighbours", self.neighbours, "to be 'replace-one', the only relation with proofs")
         object.__setattr__(self, "assumes", _strings("assumes", self.assumes))

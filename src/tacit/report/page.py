@@ -129,6 +129,7 @@ def report(
         public=_public(posterior.plan),
         commands=commands.commands(posterior),
         files=commands.files(posterior),
+        screen_files=commands.screen_files(posterior),
         references=references(posterior),
         bibtex=cite(posterior, format="bibtex"),
     )
