@@ -34,9 +34,11 @@ from tacit.cli.shared import (
     prior_changes,
     progress,
     say,
+    say_lines,
     tell,
 )
 from tacit.errors import InputError, RefusedError, TacitError, expected
+from tacit.printable import spelled_out
 from tacit.version import __version__
 
 _FEW = 12  # statistics that `check` shows
@@ -74,7 +76,7 @@ def _main(  # pyright: ignore[reportUnusedFunction]
         say(f"tacit {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        say(context.get_help())
+        say_lines(context.get_help())
 
 
 @app.command()
@@ -145,7 +147,7 @@ def privatize(
     try:
         release.save(output, overwrite=overwrite)
     except TacitError as error:
-        say(release.to_json())
+        say_lines(release.to_json())
         raise RefusedError(
             f"The release is paid for but could not be saved, so it is printed instead. {error}"
         ) from None
@@ -336,13 +338,15 @@ def _drop_standard_output() -> None:
 
 def main() -> None:
     """Run the command line; every expected failure is one sentence and an exit code."""
-    warnings.showwarning = lambda message, *_rest, **_more: print(f"Warning: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *_rest, **_more: print(
+        f"Warning: {spelled_out(str(message))}", file=sys.stderr
+    )
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does; a name may hold any character
     try:
         app()
     except TacitError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {spelled_out(str(error))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     except MemoryError:
         print("Error: Expected the machine to have enough memory for this.", file=sys.stderr)
