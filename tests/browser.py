@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "clients" / "js" / "tacit-client.js"
-SURVEY = ROOT / "examples" / "survey"
+SURVEY = ROOT / "src" / "tacit" / "collector" / "survey"
 PLANS = [SURVEY / f"{name}.toml" for name in ("drove", "drugs", "weight")]
 TOOL = Path(sys.executable).parent / "tacit"
 

@@ -13,7 +13,7 @@ import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -42,6 +42,7 @@ from tacit.printable import spelled_out
 from tacit.version import __version__
 
 _FEW = 12  # statistics that `check` shows
+_NO_MEMORY = "Expected the machine to have enough memory for this."
 
 app = typer.Typer(
     name="tacit",
@@ -63,6 +64,7 @@ app.command()(report.cite)
 app.command()(audit.audit)
 app.command()(calibrate.calibrate)
 app.command()(partial.partial)
+app.command()(collect.survey)
 app.command()(collect.collect)
 app.command()(collect.reports)
 
@@ -330,6 +332,16 @@ def demo(
     run_demo(output, say)
 
 
+def _check_standard_output() -> None:
+    """Refuse at once, before anything is spent, where results could go nowhere."""
+    try:
+        os.write(sys.stdout.fileno(), b"")
+    except io.UnsupportedOperation:  # a stream of a test or a notebook
+        return
+    except OSError as error:
+        raise RefusedError(f"Expected standard output to be writable: {error.strerror}.") from None
+
+
 def _drop_standard_output() -> None:
     """Let the interpreter's last flush succeed: what is still buffered could not be written."""
     with suppress(OSError):  # there may be no such stream
@@ -344,16 +356,24 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does; a name may hold any character
     try:
+        _check_standard_output()
         app()
     except TacitError as error:
-        print(f"Error: {spelled_out(str(error))}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, InputError) else 1)
+        _fail(spelled_out(str(error)), 2 if isinstance(error, InputError) else 1)
     except MemoryError:
-        print("Error: Expected the machine to have enough memory for this.", file=sys.stderr)
-        sys.exit(1)
+        _fail(_NO_MEMORY)
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):  # what JAX says where Python has MemoryError
+            raise
+        _fail(_NO_MEMORY)
     except OSError as error:  # standard output among others: nothing of it is about a row
-        print(f"Error: Expected the system to do as asked: {error.strerror or 'it did not'}.", file=sys.stderr)
         _drop_standard_output()
-        sys.exit(1)
+        _fail(f"Expected the system to do as asked: {error.strerror or 'it did not'}.")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _fail(sentence: str, code: int = 1) -> NoReturn:
+    with suppress(OSError):  # standard error may be full, too
+        print(f"Error: {sentence}", file=sys.stderr, flush=True)
+    sys.exit(code)

@@ -23,6 +23,7 @@ ORDER = (
     "calibrate",
     "partial",
     "randomize",
+    "survey",
     "collect",
     "reports",
 )
