@@ -30,8 +30,8 @@ needs_chromium = pytest.mark.skipif(
 class Collecting:
     """A running `tacit collect`."""
 
-    def __init__(self, journal, plans=PLANS, page=SURVEY, port=0):
-        words = [TOOL, "collect", *plans, "--port", str(port), "--dataset", "survey", "-o", journal, "--json"]
+    def __init__(self, journal, plans=PLANS, page=SURVEY, port=0, dataset="survey"):
+        words = [TOOL, "collect", *plans, "--port", str(port), "--dataset", dataset, "-o", journal, "--json"]
         words += [] if page is None else ["--page", page]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         text = ""

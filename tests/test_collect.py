@@ -28,6 +28,7 @@ from tacit.collector.form import Form
 from tacit.collector.journal import Journal, read_reports
 from tacit.collector.page import load_page
 from tacit.collector.places import Places
+from tacit.collector.starter import new_survey
 from tacit.collector.submission import read_submission
 
 FORM = Form.load("survey", PLANS)
@@ -581,6 +582,32 @@ def test_plans_that_no_page_can_follow_are_refused(budget, mechanism, words):
     plan = tacit.Plan(tacit.Normal("weight"), tacit.Schema(weight=(40, 160)), budget, mechanism)
     with pytest.raises(tacit.InputError, match=words):
         Form.of_plans("survey", {"weight": plan})
+
+
+def test_what_no_client_accepts_is_refused_when_the_collector_starts():
+    def plan(column, epsilon):
+        return tacit.Plan(
+            tacit.Bernoulli(column), tacit.Schema({column: ["n", "y"]}), tacit.PureDP(epsilon), tacit.Local()
+        )
+
+    with pytest.raises(tacit.InputError, match="asked for twice"):
+        Form.of_plans("survey", {"a": plan("x", 1.0), "b": plan("x", 1.0)})
+    with pytest.raises(tacit.InputError, match="epsilon = 10"):
+        Form.of_plans("survey", {"a": plan("x", 5.0), "b": plan("y", 5.5)})
+    assert Form.of_plans("survey", {"a": plan("x", 5.0), "b": plan("y", 5.0)}).promise.epsilon >= 10
+
+
+def test_a_survey_to_start_from_comes_with_the_package(tmp_path):
+    """In a folder of its own it is whole: no link, a page that loads, plans that make the form of the page."""
+    written = new_survey(tmp_path / "habits")
+    assert sorted(path.name for path in written) == sorted(os.listdir(tmp_path / "habits"))
+    assert not any(path.is_symlink() for path in written)
+    page = load_page(tmp_path / "habits")
+    assert b"export function submission" in page["/tacit-client.js"].content
+    assert Form.load("survey", sorted((tmp_path / "habits").glob("*.toml"))) == FORM
+    for taken in (tmp_path / "habits", tmp_path / "habits" / "index.html", tmp_path / "no" / "folder"):
+        with pytest.raises(tacit.InputError, match="folder"):
+            new_survey(taken)
 
 
 def test_a_page_is_a_few_files_read_once(tmp_path):

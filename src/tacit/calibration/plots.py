@@ -12,6 +12,7 @@ from tacit.calibration.bands import difference, histogram
 from tacit.calibration.study import Study
 from tacit.errors import expected
 from tacit.files import check_writable, write_atomically
+from tacit.pages.matplotlib_folder import give_matplotlib_a_folder
 from tacit.printable import spelled_out
 
 MOST = 30  # numbers that are drawn
@@ -45,6 +46,7 @@ def write_plots(study: Study, folder: str | Path, *, overwrite: bool = False) ->
 
 
 def _picture(study: Study, draw: Callable[[Any, Any], None], kind: str) -> bytes:
+    give_matplotlib_a_folder()
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import expected
 from tacit.files import check_writable, write_atomically
 from tacit.pages.escape import escape
+from tacit.pages.matplotlib_folder import give_matplotlib_a_folder
 from tacit.printable import spelled_out
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def varying(design: Design) -> str:
 
 def figure(design: Design) -> Any:
     """A matplotlib figure: one panel for each number (at most twelve), the width over that of the prior's interval."""
+    give_matplotlib_a_folder()
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
