@@ -38,24 +38,17 @@ COMMANDS = {
     "--version": 0,
     "init /mnt/rows.csv -o /mnt/new.toml": 0,
     "check /mnt/plan.toml": 0,
-    "check plan.toml": 2,
     "ledger new /mnt/ledger.db --dataset rows --epsilon 3": 0,
     "privatize /mnt/plan.toml /mnt/rows.csv -o /mnt/release.json --ledger /mnt/ledger.db --dataset rows": 0,
     "privatize /mnt/plan.toml /mnt/rows.csv -o /release.json --no-ledger": 2,
-    "simulate /mnt/plan.toml --n 50 -o /mnt/simulated.json": 0,
     f"infer /mnt/release.json -o /mnt/posterior.nc {QUICK}": 0,
-    f"infer /mnt/release.json -o posterior.nc {QUICK}": 2,
     "report /mnt/posterior.nc -o /mnt/report.html --quick": 0,
-    "design /mnt/plan.toml --n 100": 0,
     "design /mnt/plan.toml --n 100 --plot /mnt/plot.svg": 1,  # matplotlib insists on a temporary folder
     "audit /mnt/plan.toml --runs 200": 1,  # tries a ledger in one
     "calibrate /mnt/plan.toml --n 20 --trials 20 --method naive --processes 2": (0, 1),
-    "partial /mnt/plan.toml /mnt/rows.csv -o /mnt/rows.partial --dataset rows": 0,
     "ledger verify /mnt/ledger.db --release /mnt/release.json": 0,
     "survey /mnt/habits": 0,
-    "survey /habits": 2,
     "demo -o /habits": (1, 2),
-    "cite": 0,
 }
 
 

@@ -152,7 +152,7 @@ def test_from_question_to_stored_report(width, tmp_path):
         assert body == json.dumps(made, separators=(",", ":"))
         (line,) = journal.read_text().splitlines()[1:]
         assert json.loads(line) == made
-        inputs = find(browser, "input")
+        inputs = find(browser, "fieldset input")
         assert not any(field.is_selected() for field in inputs)
         assert not any(field.get_attribute("value") for field in inputs if field.get_attribute("type") == "number")
         words = find(browser, "#sent-reports")[0].text
@@ -362,8 +362,7 @@ def test_a_person_may_lower_the_ceiling_and_answer_less(tmp_path):
         given_numbers(browser)
         ceiling = find(browser, "#ceiling")[0]
         for typed, kept in (("50", "4"), ("2", "2")):
-            ceiling.clear()
-            ceiling.send_keys(typed, "\t")
+            ceiling.send_keys("\ue009a\ue000", typed, "\t")  # Ctrl-A, then over it
             assert ceiling.get_attribute("value") == kept
         answer(browser)
         find(browser, "#survey button.send")[0].click()
