@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
+from tacit.forks import check_not_forked
 from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
+from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.memory import check_address_space
 from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
 from tacit.partials import Measure, Partial, as_partials, check_pool
@@ -75,6 +78,9 @@ def privatize(
     else:
         check_pool(partials, plan)
         collect_now = _adder(partials, plan)
+    if isinstance(plan.crossing(), PosteriorDraws):  # JAX draws them, after the charge
+        check_not_forked()
+        check_address_space()
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     with uninterrupted():
         receipt = None

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
+from tacit.forks import check_not_forked
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.memory import check_address_space
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_law import FAILED, DrawLaw
 from tacit.models.local import LocalModel
@@ -269,6 +271,8 @@ def posterior_arrays(
     """Draws and diagnostics for many releases of one plan at once: arrays (releases, chains, draws, ...)."""
     import numpy as np
 
+    check_not_forked()
+    check_address_space()
     from tacit.samplers.backend import run
 
     central, unit = problem.released()

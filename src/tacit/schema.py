@@ -13,6 +13,7 @@ from typing import Any
 
 from tacit.canonical import level_form
 from tacit.errors import InputError, did_you_mean, expected, shown
+from tacit.printable import flaw
 
 Level = str | int | float | bool
 
@@ -89,8 +90,9 @@ class Category:
             raise expected("levels", list(levels), "to be finite numbers")
         if any(isinstance(v, str) and v != v.strip(" \t\n\r\v\f") for v in levels):
             raise expected("levels", list(levels), "to have no spaces around them, as cells lose theirs")
-        if any(isinstance(v, str) and not _writable(v) for v in levels):
-            raise expected("levels", list(levels), "to hold no null character and no half of a surrogate pair")
+        for flawed in (flaw(v) for v in levels if isinstance(v, str)):
+            if flawed:
+                raise expected("levels", list(levels), f"to hold no {flawed}")
         if len(set(levels)) != len(levels):
             raise expected("levels", list(levels), "to differ from each other")
         self._check_forms(levels)
@@ -177,13 +179,8 @@ def check_column_name(what: str, name: object) -> None:
     """Refuse what no header can name; ``what`` says in the refusal which name it is."""
     if not isinstance(name, str) or not name or name != name.strip():
         raise expected(what, name, "to be a non-empty string without spaces around it")
-    if not _writable(name):
-        raise expected(what, name, "to hold no null character and no half of a surrogate pair")
-
-
-def _writable(text: str) -> bool:
-    """Whether every format that tacit writes can hold ``text``."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    if flawed := flaw(name):
+        raise expected(what, name, f"to hold no {flawed}; rename the column")
 
 
 def _literal(level: Level) -> bytes:

@@ -14,7 +14,7 @@ import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -49,12 +49,15 @@ from tacit.cli.shared import (
     prior_changes,
     progress,
     say,
+    say_lines,
     tell,
 )
 from tacit.errors import InputError, RefusedError, TacitError, expected
+from tacit.printable import spelled_out
 from tacit.version import __version__
 
 _FEW = 12  # statistics that `check` shows
+_NO_MEMORY = "Expected the machine to have enough memory for this."
 
 app = typer.Typer(
     name="tacit",
@@ -79,6 +82,7 @@ app.command()(report.cite)
 app.command()(audit.audit)
 app.command()(calibrate.calibrate)
 app.command()(partial.partial)
+app.command()(collect.survey)
 app.command()(collect.collect)
 app.command()(collect.reports)
 
@@ -92,7 +96,7 @@ def _main(  # pyright: ignore[reportUnusedFunction]
         say(f"tacit {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        say(context.get_help())
+        say_lines(context.get_help())
 
 
 @app.command()
@@ -169,7 +173,7 @@ def privatize(
     try:
         release.save(output, overwrite=overwrite)
     except TacitError as error:
-        say(release.to_json())
+        say_lines(release.to_json())
         raise RefusedError(
             f"The release is paid for but could not be saved, so it is printed instead. {error}"
         ) from None
@@ -359,6 +363,16 @@ def demo(
     run_demo(output, say)
 
 
+def _check_standard_output() -> None:
+    """Refuse at once, before anything is spent, where results could go nowhere."""
+    try:
+        os.write(sys.stdout.fileno(), b"")
+    except io.UnsupportedOperation:  # a stream of a test or a notebook
+        return
+    except OSError as error:
+        raise RefusedError(f"Expected standard output to be writable: {error.strerror}.") from None
+
+
 def _drop_standard_output() -> None:
     """Let the interpreter's last flush succeed: what is still buffered could not be written."""
     with suppress(OSError):  # there may be no such stream
@@ -367,20 +381,30 @@ def _drop_standard_output() -> None:
 
 def main() -> None:
     """Run the command line; every expected failure is one sentence and an exit code."""
-    warnings.showwarning = lambda message, *_rest, **_more: print(f"Warning: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *_rest, **_more: print(
+        f"Warning: {spelled_out(str(message))}", file=sys.stderr
+    )
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does; a name may hold any character
     try:
+        _check_standard_output()
         app()
     except TacitError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, InputError) else 1)
+        _fail(spelled_out(str(error)), 2 if isinstance(error, InputError) else 1)
     except MemoryError:
-        print("Error: Expected the machine to have enough memory for this.", file=sys.stderr)
-        sys.exit(1)
+        _fail(_NO_MEMORY)
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):  # what JAX says where Python has MemoryError
+            raise
+        _fail(_NO_MEMORY)
     except OSError as error:  # standard output among others: nothing of it is about a row
-        print(f"Error: Expected the system to do as asked: {error.strerror or 'it did not'}.", file=sys.stderr)
         _drop_standard_output()
-        sys.exit(1)
+        _fail(f"Expected the system to do as asked: {error.strerror or 'it did not'}.")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _fail(sentence: str, code: int = 1) -> NoReturn:
+    with suppress(OSError):  # standard error may be full, too
+        print(f"Error: {sentence}", file=sys.stderr, flush=True)
+    sys.exit(code)

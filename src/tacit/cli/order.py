@@ -26,6 +26,7 @@ ORDER = (
     "calibrate",
     "partial",
     "randomize",
+    "survey",
     "collect",
     "reports",
 )

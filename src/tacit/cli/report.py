@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, print_json, progress, say
+from tacit.cli.shared import Json, Overwrite, print_json, progress, say, say_lines
 from tacit.errors import expected
 
 if TYPE_CHECKING:
@@ -100,4 +100,4 @@ def cite(
     if as_json:
         print_json([{"key": paper.key, "text": paper.text(), "bibtex": paper.bibtex()} for paper in references(what)])
         return
-    say(tacit.cite(what, format="bibtex" if bibtex else "text").rstrip("\n"))
+    say_lines(tacit.cite(what, format="bibtex" if bibtex else "text").rstrip("\n"))

@@ -31,6 +31,9 @@ FORMAT = 1
 SPOKEN = (RandomizedResponse, UnaryEncoding, NoisyNumber)
 """The protocols that clients in other languages speak."""
 
+MOST_EPSILON = 10
+"""What clients accept of one form, all questions together."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _MOST_NUMBERS = 4096  # in the report of one question
 _LARGEST_REPORT = 2**62  # a file of reports holds 64-bit whole numbers
@@ -120,6 +123,15 @@ class Form:
         names = [question.name for question in self.questions]
         if not names or len(set(names)) != len(names):
             raise expected("questions", names, "to be one or more, each with a name of its own")
+        columns = [question.client.columns[0] for question in self.questions]
+        if len(set(columns)) != len(columns):
+            raise expected(
+                "columns", columns, "of the questions to differ: a column that is asked for twice costs twice"
+            )
+        if sum((question.epsilon for question in self.questions), Fraction(0)) > MOST_EPSILON:
+            raise expected(
+                "budget", self.promise.symbols, f"of all questions together to be at most epsilon = {MOST_EPSILON}"
+            )
 
     @classmethod
     def of_plans(cls, dataset: str, plans: Mapping[str, Plan]) -> Form:

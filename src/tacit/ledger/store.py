@@ -17,7 +17,6 @@ import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
@@ -122,18 +121,16 @@ def create(path: Path, first: dict[str, Any]) -> None:
     """Make a new ledger with one entry, whole or not at all; refuse a path where something is."""
     check_writable(path, name="ledger", overwrite=False)
     try:
-        with TemporaryDirectory() as folder:
-            draft = Path(folder) / "ledger"
-            connection = sqlite3.connect(draft, isolation_level=None)
-            try:
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-                for statement in schema(FORMAT).values():
-                    connection.execute(statement)
-                Transaction(connection).append(1, START, first)
-            finally:
-                connection.close()
-            content = draft.read_bytes()
+        connection = sqlite3.connect(":memory:", isolation_level=None)  # no temporary folder: there may be none
+        try:
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            for statement in schema(FORMAT).values():
+                connection.execute(statement)
+            Transaction(connection).append(1, START, first)
+            content = connection.serialize()
+        finally:
+            connection.close()
     except (sqlite3.Error, OSError) as error:
         raise InputError(f"Expected ledger={str(path)!r} to be writable: no draft could be made: {error}.") from None
     write_atomically(path, content, name="ledger", overwrite=False, private=True)  # SQLite's own files are as private

@@ -8,9 +8,9 @@ escaped, because names of columns, levels and datasets may be anybody's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
+from tacit.pages.escape import escape
 from tacit.pages.render import number
 from tacit.pages.strips import Scale, interval
 

@@ -10,6 +10,7 @@ from tacit.mechanisms.mechanism import Central
 from tacit.mechanisms.posterior_sample import PosteriorDraws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
+from tacit.printable import in_prose, statistic_in_prose
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 
 _DEFINITIONS: dict[type[Guarantee], str] = {
@@ -59,7 +60,9 @@ def statement(plan: Plan) -> str:
         what, whose = "Each person's report", "the answers of that person"
     else:
         what = "The release"
-        whose = "any one row" if unit is None else f"all rows of any one person, as {unit.id} tells people apart"
+        whose = (
+            "any one row" if unit is None else f"all rows of any one person, as {in_prose(unit.id)} tells people apart"
+        )
         if not plan.mechanism.whole_rows:
             whose = "the response of any one row, and not its covariates, which are not protected"
     assumes = [] if isinstance(plan.mechanism, Local) else list(getattr(plan.crossing(), "assumes", ()))
@@ -77,21 +80,21 @@ def learnable(plan: Plan) -> str:
     if isinstance(model, Regression):
         response = model.design(schema).formula.response
         names = [
-            "the intercept" if name == "Intercept" else f"the coefficient of {name}"
+            "the intercept" if name == "Intercept" else f"the coefficient of {statistic_in_prose(name)}"
             for name in model.design(schema).names
         ]
         what = f"{_some(names)}, and predictions" if model.in_data_units else "predictions"
-        subject = f"how {response} goes with the other columns: {what}"
+        subject = f"how {in_prose(response)} goes with the other columns: {what}"
     else:
         dims, coords = model.dims(schema), model.coords(schema)
         names = []
         for name, axes in dims.items():
             labels = [coords[axis] for axis in axes]
-            names += [name] if not labels else [f"{name} of {level}" for level in labels[0]]
+            names += [name] if not labels else [f"{name} of {in_prose(str(level))}" for level in labels[0]]
         subject = _some(names)
     return (
         f"{subject}; {_as_what(plan)}. Not: anything about a single row, about columns "
-        f"other than {', '.join(columns)}, or about groups and relations that the model does not name."
+        f"other than {', '.join(map(in_prose, columns))}, or about groups and relations that the model does not name."
     )
 
 
