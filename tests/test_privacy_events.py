@@ -286,7 +286,7 @@ def test_every_event_answers_every_definition(event):
     class Other(Guarantee):
         def _check(self) -> None: ...
 
-        def sentence(self) -> str:
+        def _promise(self) -> str:
             return ""
 
     with pytest.raises(InputError, match="Expected guarantee="):

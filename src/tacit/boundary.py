@@ -59,6 +59,10 @@ def privatize(
     them.
     """
     plan = as_plan(plan)
+    if plan.mechanism.earlier:
+        raise InputError(
+            "Expected plan to be one that is still made: it was read from a release of an earlier version."
+        )
     partials = as_partials(data)
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")

@@ -17,10 +17,12 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
+from tacit.losses.loss import SAMPLERS
 from tacit.mechanisms.mechanism import Crossing, Law
 from tacit.names import check_name
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
+from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import Guarantee
 
 FORMAT = 1
@@ -94,9 +96,10 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was promised to the people in the data: the plan's budget, which the law meets, and what it assumes."""
+        """What was promised to the people in the data: the budget, which the law meets, what it rests on and assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
-        return replace(self.plan.budget, assumes=(*self.crossing.assumes, *disjoint))
+        assumes = (*self.crossing.assumes, *disjoint)
+        return replace(self.plan.budget, basis=self.crossing.basis, assumes=assumes)
 
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
@@ -110,11 +113,16 @@ class Release:
             "entries": list(self.entries),
             "values": list(self.values),
             self.plan.central().law_field: self.law.to_plain(),
-            "guarantee": self.guarantee.to_plain(),
+            "guarantee": self._guarantee_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
             **({"partials": self.partials} if self.partials > 1 else {}),
         }
+
+    def _guarantee_plain(self) -> dict[str, Any]:
+        """The guarantee as the file says it; one that was made before files said its basis stays as it was noted."""
+        plain = self.guarantee.to_plain()
+        return {name: value for name, value in plain.items() if name != "basis" or not self.plan.mechanism.earlier}
 
     @classmethod
     def from_plain(cls, plain: object) -> Release:
@@ -138,7 +146,7 @@ class Release:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
-            plan = Plan.from_plain(plain["plan"])
+            plan = Plan.from_plain(plain["plan"], earlier=_earlier(plain))
             release = cls(
                 plan=plan,
                 n=plain["n"],
@@ -184,6 +192,14 @@ class Release:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release to a file, whole or not at all."""
         return write_atomically(path, self.to_json().encode(), name="release", overwrite=overwrite)
+
+
+def _earlier(plain: Mapping[str, Any]) -> bool:
+    """Whether a release was drawn by a chain whose plan did not have to say ``assume`` yet."""
+    sample, mechanism = plain.get("sample"), plain["plan"].get("mechanism")
+    if not isinstance(sample, Mapping) or not isinstance(mechanism, Mapping) or "assume" in mechanism:
+        return False
+    return SAMPLERS.get(str(sample.get("sampler"))) is Basis.ASSUMED
 
 
 def _check_receipt(receipt: object) -> None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import InputError
+from tacit.ledger.basis import read_basis
 from tacit.ledger.chain import Entry
 from tacit.ledger.unit import read_unit
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
@@ -16,17 +18,25 @@ from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 
 @dataclass
 class Account:
-    """One data set: its ``total`` for one ``unit`` of privacy, the ``events`` by entry number, and the releases."""
+    """One data set: its ``total`` for one ``unit`` of privacy, the ``events`` by entry number, and the releases.
+
+    ``bases`` says what each event's price rests on; None for an entry of an earlier version that cannot tell.
+    """
 
     total: Guarantee
     unit: str
     events: dict[int, Event] = field(default_factory=dict[int, Event])
     released: dict[int, str] = field(default_factory=dict[int, str])
+    bases: dict[int, Basis | None] = field(default_factory=dict[int, "Basis | None"])
 
     @property
     def spent(self) -> list[Event]:
         """All events in the order of their entries. Those without a release count: they may have been spent."""
         return list(self.events.values())
+
+    def spent_on(self, basis: Basis | None) -> list[Event]:
+        """The events whose price rests on ``basis``."""
+        return [event for number, event in self.events.items() if self.bases[number] is basis]
 
     def within(self) -> bool:
         """Whether the total is kept."""
@@ -63,7 +73,9 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
             account, unit = accounts[content["dataset"]], read_unit(content["unit"])
             if unit != account.unit:
                 raise InputError(f"its unit is {unit!r}, and that of the data set is {account.unit!r}")
-            account.events[entry.number] = event_from_plain(content["event"])
+            event = event_from_plain(content["event"])
+            account.bases[entry.number] = read_basis(event, content.get("basis"))
+            account.events[entry.number] = event
         case "released":
             account, spend, release = accounts[content["dataset"]], content["spend"], content["release"]
             if spend not in account.events or spend in account.released:

@@ -98,7 +98,8 @@ class Ledger:
                 why = total.why_not(account.spent, event)
                 raise RefusedError(f"Expected dataset={dataset!r} to have room for this release: {why}.")
             # The block ends before the caller gets this, and with it the transaction.
-            return book.append("spend", dataset=dataset, event=event.to_plain(), plan=plan_digest, unit=unit)
+            content = {"event": event.to_plain(), "basis": event.basis.value, "plan": plan_digest, "unit": unit}
+            return book.append("spend", dataset=dataset, **content)
 
     def record_release(self, receipt: Receipt, release_id: str, release_digest: str) -> None:
         """Note which release a `spend` has paid for: once for each receipt, and each release id once."""

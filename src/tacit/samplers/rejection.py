@@ -90,12 +90,13 @@ def _curved(centre: Any, gradient: Any, curvature: Any, m: float, slope: float, 
     size, g = len(centre), float(np.linalg.norm(gradient))
     s = slope * radius
     phi = 0.5 - s / 6 if s < 1e-6 else (math.expm1(-s) + s) / (s * s)
-    factor = np.linalg.cholesky(m * np.eye(size) + 2 * phi * curvature)
-    least = max(float(np.linalg.eigvalsh(curvature)[0]), 0.0)
+    values, vectors = np.linalg.eigh(curvature)  # no Cholesky factor, which rounding can make impossible
+    scales = m + 2 * phi * np.maximum(values, 0.0)
+    factor, least = vectors * np.sqrt(scales), max(float(values[0]), 0.0)
     # Its least value on the sphere over the radius, less what the gradient can take away.
     kappa = (m / 2 + least * phi) * radius - g
     top = g * radius
-    inside = top + size / 2 * math.log(2 * math.pi) - float(np.sum(np.log(np.diag(factor))))
+    inside = top + size / 2 * math.log(2 * math.pi) - float(np.sum(np.log(scales))) / 2
     if kappa <= 0:
         return Envelope(centre, factor, top, radius, 1.0, inside, math.inf, np.zeros(size))
     log_area = math.log(2) + size / 2 * math.log(math.pi) - math.lgamma(size / 2)
