@@ -59,7 +59,7 @@ def privatize(
     them.
     """
     plan = as_plan(plan)
-    if plan.mechanism.earlier:
+    if plan.mechanism.retired:
         raise InputError(
             "Expected plan to be one that is still made: it was read from a release of an earlier version."
         )

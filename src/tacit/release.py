@@ -96,7 +96,7 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was promised to the people in the data: the budget, which the law meets, what it rests on and assumes."""
+        """What was promised to the people in the data: the budget, what it rests on, and what it assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
         assumes = (*self.crossing.assumes, *disjoint)
         return replace(self.plan.budget, basis=self.crossing.basis, assumes=assumes)
@@ -122,7 +122,7 @@ class Release:
     def _guarantee_plain(self) -> dict[str, Any]:
         """The guarantee as the file says it; one that was made before files said its basis stays as it was noted."""
         plain = self.guarantee.to_plain()
-        return {name: value for name, value in plain.items() if name != "basis" or not self.plan.mechanism.earlier}
+        return {name: value for name, value in plain.items() if name != "basis" or not self.plan.mechanism.retired}
 
     @classmethod
     def from_plain(cls, plain: object) -> Release:

@@ -168,8 +168,11 @@ def _translated(path: Path, *, writes: bool) -> Generator[None]:
         if not path.exists():
             raise expected("ledger", str(path), "to be a file that exists; `tacit ledger new` makes one")
         yield
-    except (sqlite3.Error, OSError) as error:
-        name = str(getattr(error, "sqlite_errorname", ""))
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        # UnicodeDecodeError: SQLite's own message quotes what is damaged.
+        name = (
+            "SQLITE_CORRUPT" if isinstance(error, UnicodeDecodeError) else str(getattr(error, "sqlite_errorname", ""))
+        )
         if name.startswith("SQLITE_NOTADB"):
             raise expected("ledger", str(path), "to be a tacit ledger; it is not a SQLite file") from None
         reason = next((words for code, words in _REASONS.items() if name.startswith(code)), str(error).rstrip("."))

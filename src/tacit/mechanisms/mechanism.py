@@ -106,7 +106,7 @@ class Mechanism(ABC):
         return False
 
     @property
-    def earlier(self) -> bool:
+    def retired(self) -> bool:
         """Whether it was read from a release of a kind that is no longer made: it can be read, not carried out."""
         return False
 

@@ -168,6 +168,11 @@ class PosteriorSample(Settings, Drawing):
         return loss_kind(self.loss).unclamped
 
     @property
+    def retired(self) -> bool:
+        """Where a chain's plan did not have to say ``assume`` yet."""
+        return self.earlier
+
+    @property
     def whole_rows(self) -> bool:
         """Not where the covariates are taken for public."""
         return self.private == "record"
