@@ -19,7 +19,7 @@ from tacit.samplers.ball_rejection import draw_in_ball, least_curvature
 
 def regression(covariates):
     names = [f"x{j}" for j in range(covariates)]
-    schema = tacit.Schema(y=["no", "yes"], **{name: (-1, 1) for name in names})
+    schema = tacit.Schema(y=["no", "yes"], **dict.fromkeys(names, (-1, 1)))
     return tacit.LogisticRegression("y ~ " + " + ".join(names)), schema
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
