@@ -179,6 +179,22 @@ def test_no_table_makes_a_proved_sampler_fail(sampler, kind):
         assert all(draw is not None and np.isfinite(draw).all() for draw in found)
 
 
+def test_a_matrix_that_rounding_leaves_without_a_cholesky_factor_is_factored():
+    """Ones 10^6 times with a precision of 10^-12: rounding makes it indefinite. numpy alone raises, which was a failure
+    that rows decided.
+    """
+    from tacit.samplers.rejection import envelope
+
+    curvature = 1e6 * np.outer(*[np.array([1.0, 0.3, -0.7, 0.9])] * 2)
+    curvature -= 1e-10 * np.eye(4)
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(curvature + 1e-12 * np.eye(4))
+    found = envelope(np.zeros(4), np.zeros(4), curvature, 1e-12, 1.0)
+    points, heights = found.propose(100, OSEntropy())
+    assert np.isfinite(points).all()
+    assert not np.isnan(heights).any()
+
+
 def certified(first, second):
     """The epsilon that two samples of one statistic show with 99.9% confidence.
 

@@ -253,14 +253,15 @@ class RowLoss(Loss):
 
     def assumes(self, numbers: Numbers) -> tuple[str, ...]:
         """Ideal arithmetic; for ``mcmc`` what nobody proved."""
-        found = [IDEAL]
-        gamma = self.gamma()
-        if self.sampler == "mcmc" and gamma == 0:
+        new_chain = self.basis is Basis.ASSUMED and not self.settings.earlier
+        found, gamma = ["ideal arithmetic" if new_chain else IDEAL], self.gamma()
+        if self.basis is Basis.ASSUMED and gamma == 0:  # an earlier release
             found.append("the Markov chain has reached the posterior: nothing proves how near its draws come")
-        elif self.sampler == "mcmc":
+        elif self.basis is Basis.ASSUMED:
+            unproved = "" if self.settings.earlier else ", which nothing proves"
             found.append(
                 f"the Markov chain's law is within gamma = {gamma:g} of the posterior in total variation, "
-                "failures included"
+                f"failures included{unproved}"
             )
         elif self.sampler == "langevin":
             found.append(f"gamma = {gamma:g} is proved for the chain's length and is part of delta")

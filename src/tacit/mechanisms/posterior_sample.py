@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.losses.loss import CONVERGED, Loss, Settings
 from tacit.losses.registry import loss_for, loss_kind
+from tacit.losses.row_loss import RowLoss
 from tacit.mechanisms.mechanism import Central, Crossing, Law
 from tacit.mechanisms.person import Person
 from tacit.models.draw_law import FAILED, DrawLaw
@@ -192,11 +193,12 @@ class PosteriorSample(Settings, Drawing):
                 raise expected("assume", self.assume, f"to be left out: draws by {loss.sampler} have a proof")
             return
         if self.assume is None:
+            other = '; sampler = "rejection" has a proof, and may take long' if _convex(loss) else ""
             raise expected(
                 "assume",
                 None,
                 f'to be "{CONVERGED}" in [mechanism], with gamma above 0 and a budget of epsilon and delta: nobody '
-                f"bounds how far draws by {loss.sampler} are from this posterior, so that no guarantee is proved",
+                f"bounds how far draws by {loss.sampler} are from this posterior, so that nothing is proved{other}",
             )
         if not isinstance(budget, ApproxDP):
             raise expected(
@@ -229,6 +231,10 @@ class PosteriorSample(Settings, Drawing):
 
 
 _KEYS = ("draws", "loss", "tempering", "prior", "public", "n", "private", "grid", "sampler", "gamma", "assume")
+
+
+def _convex(loss: Loss) -> bool:
+    return isinstance(loss, RowLoss) and loss.convex
 
 
 def plain_value(value: Any) -> Any:

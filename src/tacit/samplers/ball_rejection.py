@@ -146,7 +146,7 @@ def _envelope(density: _Density, radius: float) -> _Envelope:
     kappa = _smallest(too_wide, len(centre) / radius**2)
     mean, variances = proposal(kappa)
     value = float(density.potentials(centre[None])[0])
-    return _Envelope(centre, value, g, curvature, kappa, radius, mean, vectors * np.sqrt(variances))
+    return _Envelope(centre, value, g, curvature, kappa, radius, mean, (vectors * np.sqrt(variances)) @ vectors.T)
 
 
 def _lowest(density: _Density, radius: float) -> Any:
