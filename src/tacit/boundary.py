@@ -65,6 +65,10 @@ def privatize(
     from tacit.sources.open import is_frame
 
     plan = as_plan(plan)
+    if plan.mechanism.retired:
+        raise InputError(
+            "Expected plan to be one that is still made: it was read from a release of an earlier version."
+        )
     partials = as_partials(data)
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")

@@ -18,10 +18,12 @@ from typing import Any
 from tacit.errors import InputError, expected
 from tacit.files import read_text, strict_json, write_atomically
 from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
+from tacit.losses.loss import SAMPLERS
 from tacit.mechanisms.mechanism import Crossing, Law
 from tacit.names import check_name
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
+from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import Guarantee
 from tacit.signature import Checked, Signature, check_signature, make_signature
 
@@ -109,10 +111,11 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was promised to the people in the data: the plan's budget, which the law meets, and what it assumes."""
+        """What was promised to the people in the data: the budget, what it rests on, and what it assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
         typed = (TYPED_ELSEWHERE,) if self.frame else ()
-        return replace(self.plan.budget, assumes=(*self.crossing.assumes, *disjoint, *typed))
+        assumes = (*self.crossing.assumes, *disjoint, *typed)
+        return replace(self.plan.budget, basis=self.crossing.basis, assumes=assumes)
 
     def sign(self, key: PrivateKey | str | Path) -> Release:
         """The same release with the signature of ``key``, a private key or its file; an earlier one is replaced."""
@@ -143,12 +146,17 @@ class Release:
             "entries": list(self.entries),
             "values": list(self.values),
             self.plan.central().law_field: self.law.to_plain(),
-            "guarantee": self.guarantee.to_plain(),
+            "guarantee": self._guarantee_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
             **({"partials": self.partials} if self.partials > 1 else {}),
             **({"frame": True} if self.frame else {}),
         }
+
+    def _guarantee_plain(self) -> dict[str, Any]:
+        """The guarantee as the file says it; one that was made before files said its basis stays as it was noted."""
+        plain = self.guarantee.to_plain()
+        return {name: value for name, value in plain.items() if name != "basis" or not self.plan.mechanism.retired}
 
     @classmethod
     def from_plain(cls, plain: object) -> Release:
@@ -174,7 +182,7 @@ class Release:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
-            plan = Plan.from_plain(plain["plan"])
+            plan = Plan.from_plain(plain["plan"], earlier=_earlier(plain))
             release = cls(
                 plan=plan,
                 n=plain["n"],
@@ -216,6 +224,14 @@ class Release:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release to a file, whole or not at all."""
         return write_atomically(path, self.to_json().encode(), name="release", overwrite=overwrite)
+
+
+def _earlier(plain: Mapping[str, Any]) -> bool:
+    """Whether a release was drawn by a chain whose plan did not have to say ``assume`` yet."""
+    sample, mechanism = plain.get("sample"), plain["plan"].get("mechanism")
+    if not isinstance(sample, Mapping) or not isinstance(mechanism, Mapping) or "assume" in mechanism:
+        return False
+    return SAMPLERS.get(str(sample.get("sampler"))) is Basis.ASSUMED
 
 
 def check_receipt(receipt: object) -> None:

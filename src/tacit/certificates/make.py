@@ -59,7 +59,7 @@ def audit_row(case: Case, settings: Settings) -> dict[str, Any]:
     found = audit(case.plan, runs=settings.runs, seed=SEED)
     attack = next((check.figures for check in found.checks if check.name == "attack"), {})
     return {
-        "budget": case.plan.budget.symbols,
+        "budget": case.plan.promise.symbols,
         "verdict": found.verdict,
         "violated": found.violated,
         "share": found.share,
@@ -90,7 +90,7 @@ def calibration_row(case: Case, settings: Settings) -> dict[str, Any]:
     worst = min(rows, key=lambda row: row["p"])
     widths = [row["width"] for row in rows if row["width"] is not None]
     return {
-        "budget": case.plan.budget.symbols,
+        "budget": case.plan.promise.symbols,
         "verdict": found.verdict,
         "calibrated": found.calibrated,
         "p": worst["p"],

@@ -111,7 +111,7 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
     loaded = Plan.load(plan)
     noises = noise_table(loaded)
     if as_json:
-        print_json({**explain_plain(loaded), **approval_plain(loaded)})
+        print_json({"basis": loaded.promise.basis.value, **explain_plain(loaded), **approval_plain(loaded)})
         return
     if as_tsv:
         print_tsv(noises)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import InputError
+from tacit.ledger.basis import read_basis
 from tacit.ledger.chain import Entry
 from tacit.ledger.state import State
 from tacit.ledger.unit import read_unit
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
@@ -20,12 +22,16 @@ UNREADABLE = (InputError, KeyError, TypeError, ValueError, ArithmeticError, Recu
 
 @dataclass
 class Account:
-    """One data set: its ``state``, that ``before`` the last event, the ``events`` by entry number, and the releases."""
+    """One data set: its ``state``, that ``before`` the last event, the ``events`` by entry number, and the releases.
+
+    ``bases`` says what each event's price rests on; None for an entry of an earlier version that cannot tell.
+    """
 
     state: State
     before: State
     events: dict[int, Event] = field(default_factory=dict[int, Event])
     released: dict[int, str] = field(default_factory=dict[int, str])
+    bases: dict[int, Basis | None] = field(default_factory=dict[int, "Basis | None"])
 
     @property
     def total(self) -> Guarantee:
@@ -41,6 +47,10 @@ class Account:
     def spent(self) -> list[Event]:
         """All events in the order of their entries. Those without a release count: they may have been spent."""
         return list(self.events.values())
+
+    def spent_on(self, basis: Basis | None) -> list[Event]:
+        """The events whose price rests on ``basis``."""
+        return [event for number, event in self.events.items() if self.bases[number] is basis]
 
     def within(self) -> bool:
         """Whether the total is kept. Sums only grow: if it is kept by the last event, it was by those before."""
@@ -88,7 +98,9 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
             account, unit = accounts[content["dataset"]], read_unit(content["unit"])
             if unit != account.unit:
                 raise InputError(f"its unit is {unit!r}, and that of the data set is {account.unit!r}")
-            account.charge(entry.number, event_from_plain(content["event"]))
+            event = event_from_plain(content["event"])
+            account.bases[entry.number] = read_basis(event, content.get("basis"))
+            account.charge(entry.number, event)
         case "released":
             account, spend, release = accounts[content["dataset"]], content["spend"], content["release"]
             if spend not in account.events or spend in account.released:

@@ -68,6 +68,7 @@ class Book:
             "spend",
             dataset=dataset,
             event=event.to_plain(),
+            basis=event.basis.value,
             plan=plan_digest,
             unit=state.unit,
             tacit=__version__,

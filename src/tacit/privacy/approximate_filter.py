@@ -55,7 +55,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.privacy import gaussian
-from tacit.privacy.approximate_event import ApproximateEvent
+from tacit.privacy.approximate_event import NearEvent
 from tacit.privacy.events import MARGIN, Event, GaussianEvent, Price, RenyiEvent, rounded_up
 from tacit.privacy.guarantees import ApproxDP
 from tacit.privacy.rounding import float_below
@@ -134,7 +134,7 @@ def ideal_gaussian(event: Event) -> tuple[Price, Fraction]:
     """mu^2 of the Gaussian law that ``event`` is near, and its distance to it; mu^2 is inf where nothing is proved."""
     if isinstance(event, GaussianEvent):
         return event.mu_squared, event.slack
-    if isinstance(event, ApproximateEvent):  # its output and that of the exact one can be coupled as those of a slack
+    if isinstance(event, NearEvent):  # its output and that of the exact one can be coupled as those of a slack
         mu_squared, slack = ideal_gaussian(event.event)
         return mu_squared, slack + event.distance
     mu = rounded_up(event.mu())
@@ -143,7 +143,7 @@ def ideal_gaussian(event: Event) -> tuple[Price, Fraction]:
 
 def _suits_gaussian_route(total: ApproxDP, first: Event) -> bool:
     """Whether ``first`` is Gaussian, and so near to the ideal law that 32 like it fit the share of the slacks."""
-    if not isinstance(first.event if isinstance(first, ApproximateEvent) else first, GaussianEvent):
+    if not isinstance(first.event if isinstance(first, NearEvent) else first, GaussianEvent):
         return False
     return 32 * ideal_gaussian(first)[1] <= _slack_limit(total.epsilon, total.delta, _GAUSSIAN_FIRST[1])
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from tacit.errors import did_you_mean, expected
 from tacit.privacy import bounded_range, gaussian, response_beside
+from tacit.privacy.basis import Basis
 from tacit.privacy.conversions import (
     Real,
     approximate_sampler_delta,
@@ -50,6 +51,11 @@ class Event(ABC):
     """
 
     kind: ClassVar[str]
+
+    @property
+    def basis(self) -> Basis:
+        """What its prices rest on."""
+        return Basis.PROVED
 
     def epsilon(self) -> Price:
         """The pure epsilon."""
@@ -366,10 +372,10 @@ def event_from_plain(mapping: object) -> Event:
 
 def _all_kinds() -> dict[str, type[Event]]:
     """Those of this file, and those of posterior draws and of many noisy steps, which are built on them."""
-    from tacit.privacy.approximate_event import ApproximateEvent
+    from tacit.privacy.approximate_event import ApproximateEvent, AssumedEvent
     from tacit.privacy.conjugate_event import ConjugateEvent
     from tacit.privacy.repeated_event import RepeatedEvent
     from tacit.privacy.subsampled_gaussian import SubsampledGaussian
 
-    further = (RepeatedEvent, ApproximateEvent, ConjugateEvent, SubsampledGaussian)
+    further = (RepeatedEvent, ApproximateEvent, AssumedEvent, ConjugateEvent, SubsampledGaussian)
     return {**_KINDS, **{kind.kind: kind for kind in further}}

@@ -11,6 +11,7 @@ from tacit.mechanisms.posterior_sample import PosteriorDraws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.printable import in_prose, statistic_in_prose
+from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 
 _DEFINITIONS: dict[type[Guarantee], str] = {
@@ -54,7 +55,7 @@ def sensitivity_sentence(plan: Plan) -> str | None:
 
 def statement(plan: Plan) -> str:
     """The guarantee in one sentence, for a data-protection officer."""
-    budget, unit = plan.budget, plan.mechanism.person
+    budget, unit = plan.promise, plan.mechanism.person
     name = _DEFINITIONS.get(type(budget), "differential privacy")
     if isinstance(plan.mechanism, Local):
         what, whose = "Each person's report", "the answers of that person"
@@ -65,12 +66,14 @@ def statement(plan: Plan) -> str:
         )
         if not plan.mechanism.whole_rows:
             whose = "the response of any one row, and not its covariates, which are not protected"
-    assumes = [] if isinstance(plan.mechanism, Local) else list(getattr(plan.crossing(), "assumes", ()))
-    given = f", assuming: {'; '.join(assumes)}" if assumes else ""
-    return (
-        f"{what} satisfies {name} with {budget.symbols} with respect to replacing {whose}; this holds against a "
+    given = f", assuming: {'; '.join(budget.assumes)}" if budget.assumes else ""
+    holds = (
+        f"{what} satisfies {name} with {plan.budget.symbols} with respect to replacing {whose}; this holds against a "
         f"recipient with any other knowledge and computing power, and no later analysis can weaken it{given}."
     )
+    if budget.basis is Basis.PROVED:
+        return holds
+    return f"ASSUMED, not proved, and to be approved only by somebody who can answer for the assumption: {holds}"
 
 
 def learnable(plan: Plan) -> str:

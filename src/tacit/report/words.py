@@ -66,7 +66,7 @@ def _explain_draws(plan: Plan) -> list[str]:
     numbers = ", ".join(f"{name} = {value:.4g}" for name, value in law.numbers)
     drawn, source = _drawn(crossing, law)
     unit = _unit(None) if plan.mechanism.whole_rows else "the unit of privacy is the response of a row"
-    promise = f"{plan.budget.sentence()}{about_responses(plan)}"
+    promise = f"{plan.promise.sentence()}{about_responses(plan)}"
     return [
         f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {_names(crossing.columns)}; {unit}.",
         f"Releases: {drawn} of {law.parameters} number{'s' if law.parameters > 1 else ''} ({_some(crossing.entries)}) "
@@ -74,7 +74,7 @@ def _explain_draws(plan: Plan) -> list[str]:
         f"{'Descent' if isinstance(crossing, DescentPoint) else 'Density'}: loss {law.loss}, {numbers}; drawn by "
         f"{law.sampler}. A draw that fails is released as a failure.",
         *_about_chain(crossing),
-        f"Promises: {plan.budget.symbols}. {promise}",
+        f"Promises: {plan.promise.symbols}. {promise}",
         f"Assumes: {'; '.join(crossing.assumes)}.",
         *(_about_column(name, plan) for name in crossing.columns),
     ]
