@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.ledger.balance import Balance, Spent
+from tacit.ledger.balance import Balance, Spending
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.unit import unit_words
 from tacit.privacy.guarantees import GDP
@@ -41,7 +41,7 @@ def _dataset(balance: Balance) -> list[str]:
     return lines
 
 
-def _sums(amounts: Balance | Spent) -> str:
+def _sums(amounts: Balance | Spending) -> str:
     sums = [
         f"{symbol} = {written_up(value)}"
         for symbol, value in (("epsilon", amounts.epsilon), ("rho", amounts.rho), ("mu", amounts.mu))
