@@ -191,7 +191,9 @@ def test_the_number_of_rows_must_be_the_declared_one(tmp_path):
         tacit.privatize({"x": ["yes", "no", "no"]}, plan, ledger=book, dataset="trial")
     assert len(book.entries("trial")) == 1  # the total, and nothing spent
     (tmp_path / "rows.csv").write_text("x\nyes\nno\n")
-    with pytest.raises(tacit.InputError, match=r"Expected n=100 .* to be the number of rows, 2, which is public"):
+    with pytest.raises(
+        tacit.InputError, match=r"Expected n=100 .* to be the number of rows; the budget counts as spent"
+    ):
         tacit.privatize(tmp_path / "rows.csv", plan, ledger=None)
     with pytest.raises(tacit.InputError, match="declared number of rows"):
         tacit.Release(plan=plan, n=99, values=(1,), dataset="d", id="i")

@@ -15,6 +15,7 @@ from tacit.design import Design as Design
 from tacit.design import design as design
 from tacit.drawn import Drawn as Drawn
 from tacit.drawn import drawn as drawn
+from tacit.errors import BrokenMediumError as BrokenMediumError
 from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
@@ -85,6 +86,7 @@ __all__ = [
     "Bernoulli",
     "BetaPrior",
     "Bounds",
+    "BrokenMediumError",
     "Calibration",
     "Categorical",
     "Category",

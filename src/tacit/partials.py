@@ -182,7 +182,7 @@ def check_pool(partials: Sequence[Partial], plan: Plan) -> None:
 
 
 def _probe(statistic: Statistic, schema: Schema) -> str:
-    """A checksum of what each of a few made-up rows adds: at the bounds, outside of the middle, at every level."""
+    """A checksum of what each of a few made-up rows adds: at the bounds, in between, and at levels."""
     import numpy as np
 
     cells: dict[str, Any] = {}
