@@ -336,7 +336,7 @@ def test_scikit_learn_s_checks_of_a_classifier(name):
 def test_one_row_of_a_list_does_not_change_how_others_are_read(where):
     """Replace-one on lists of cells of mixed types: the exact sums move by no more than the sensitivity.
 
-    The planted fault is one type for all cells, by which a single text makes every boolean unreadable.
+    The planted fault is one type for all cells, by which a single duration makes a second of every true.
     """
     from tacit.boundary import collect, needed
     from tacit.sources.open import open_source
@@ -359,6 +359,7 @@ def test_one_row_of_a_list_does_not_change_how_others_are_read(where):
             response[0] = cell
         return np.abs(sums(rows, response, typed) - before).sum()
 
-    for cell in ("x", 0, 1.5, None, "true"):
+    second = np.timedelta64(1, "s")
+    for cell in ("x", 0, 1.5, None, "true", second):
         assert moved(cell) <= bound
-    assert moved("x", typed=True) > bound
+    assert moved(second, typed=True) > bound
