@@ -50,6 +50,7 @@ INTS = (
     None, 0, 1, 2, 3, -1, 5, 7, 20, 99, 1234, 2020, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 10**17, 10**17 + 1,
     2**63 - 1, -(2**63),
 )  # fmt: skip
+SMALL = (None, 0, 1, 2, 7, -1, 127, -128)
 UINTS = (None, 0, 1, 2, 3, 1234, 2**53 + 1, 2**63, 2**64 - 1, 2**64 - 2, 10**17, 10**17 + 1)
 HUGE = (None, 0, 1, 2, -1, 1234, 2**64, 10**17, 10**17 + 1, 2**53 + 1, 10**37, 10**37 + 1, -(10**37))
 FLOATS = (
@@ -73,9 +74,10 @@ STAMPS = (
 KINDS: dict[str, tuple[object, ...]] = {
     "text": TEXTS, "large text": TEXTS, "text view": TEXTS, "dictionary": TEXTS, "runs": TEXTS,
     "int": INTS, "uint": UINTS, "huge": HUGE, "float": FLOATS, "float32": FLOATS, "decimal": DECIMALS, "bool": BOOLS,
+    "int8": SMALL, "half": SMALL, "decimal64": SMALL, "decimal256": HUGE, "duration": INTS, "int runs": INTS,
     "int dictionary": INTS, "date": DATES, "days": DAYS, "stamp": STAMPS, "null": (None,), "bytes": TEXTS,
 }  # fmt: skip
-TEXT_KINDS = frozenset({"text", "bytes", "large text", "text view", "dictionary", "runs"})
+TEXT_KINDS = frozenset({"text", "guessed", "bytes", "large text", "text view", "dictionary", "runs"})
 
 # Who a row belongs to: cells of which no two are the same person, near each other in float64 or in broken text.
 PEOPLE: dict[str, tuple[object, ...]] = {
@@ -99,6 +101,10 @@ PEOPLE: dict[str, tuple[object, ...]] = {
     "date": (date(1970, 1, 1), date(2020, 1, 31), date(2020, 2, 1), None),
     "days": DAYS,
 }  # fmt: skip
+# The same where a reader guesses types: whole numbers, some of them with zeros in front, and names.
+PEOPLE["guessed"] = ("1", "2", "00003", "-5", "12345678901", "9007199254740991", "AB12", "x", "é", "a b")
 for _kind in ("large text", "text view", "dictionary", "runs"):
     PEOPLE[_kind] = PEOPLE["text"]
-PEOPLE["int dictionary"] = PEOPLE["int"]
+PEOPLE["int dictionary"] = PEOPLE["int runs"] = PEOPLE["int"]
+PEOPLE["int8"] = PEOPLE["decimal64"] = SMALL
+PEOPLE["decimal256"] = PEOPLE["huge"]

@@ -18,8 +18,9 @@ from .tables import Table
 Writer = Callable[[Table, Path], Any]
 
 TEXT = ("text",)
+GUESSED = ("guessed",)
 ARROW = tuple(KINDS)
-PARQUET = tuple(kind for kind in ARROW if kind not in ("runs", "text view"))
+PARQUET = tuple(kind for kind in ARROW if kind not in ("runs", "int runs", "text view"))
 FRAME = ("text", "large text", "dictionary", "int", "uint", "float", "float32", "bool", "date", "stamp")
 DUCKDB = ("text", "int", "uint", "huge", "float", "float32", "decimal", "bool", "date", "stamp")
 NUMPY = ("int", "uint", "float", "float32", "bool", "text")
@@ -67,7 +68,7 @@ _ALL = (
     Medium("slices", arrow_media.slices, ARROW, _identifiers(ARROW)),
     Medium("stream", arrow_media.stream, ARROW, _identifiers(ARROW)),
     Medium("record batch", arrow_media.batch, ARROW, _identifiers(ARROW)),
-    Medium("table from csv", arrow_media.read_csv, inferred=True),
+    Medium("table from csv", arrow_media.read_csv, TEXT, GUESSED, inferred=True),
     Medium("parquet", arrow_media.parquet, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("parquet folder", arrow_media.parquet_folder, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("parquet folder of several types", arrow_media.parquet_mixed, WHOLE, WHOLE, portable=True),
@@ -85,18 +86,18 @@ _ALL = (
     Medium("hive dataset, types declared", arrow_media.hive_declared, TEXT, refused=True, share=6),
     Medium("parquet dataset", arrow_media.dataset, PARQUET, _identifiers(PARQUET), portable=True),
     Medium("pandas", frame_media.pandas_objects, ARROW, _identifiers(ARROW)),
-    Medium("pandas from lists", frame_media.pandas_inferred, inferred=True),
-    Medium("pandas from csv", frame_media.pandas_csv, inferred=True),
-    Medium("pandas from csv, pyarrow", frame_media.pandas_csv_arrow, inferred=True),
+    Medium("pandas from lists", frame_media.pandas_inferred, TEXT, GUESSED, inferred=True),
+    Medium("pandas from csv", frame_media.pandas_csv, TEXT, GUESSED, inferred=True),
+    Medium("pandas from csv, pyarrow", frame_media.pandas_csv_arrow, TEXT, GUESSED, inferred=True),
     Medium("pandas from parquet", frame_media.pandas_parquet, FRAME, ("text", "dictionary")),
-    Medium("pandas categories from csv", frame_media.pandas_categories, inferred=True),
+    Medium("pandas categories from csv", frame_media.pandas_categories, TEXT, GUESSED, inferred=True),
     Medium("polars", frame_media.polars_frame, FRAME, ("text", "int", "uint", "date", "bool")),
-    Medium("polars from csv", frame_media.polars_csv, inferred=True),
+    Medium("polars from csv", frame_media.polars_csv, TEXT, GUESSED, inferred=True),
     Medium("duckdb file", duckdb_media.file, DUCKDB, _identifiers(DUCKDB), portable=True, share=2),
     Medium("duckdb schemas and views", duckdb_media.schemas, DUCKDB, _identifiers(DUCKDB), refused=True, share=2),
     Medium("duckdb table of a view's name", duckdb_media.shadowed, DUCKDB, share=2),
     Medium("duckdb connection", duckdb_media.connection, DUCKDB, _identifiers(DUCKDB), share=2),
-    Medium("duckdb from csv", duckdb_media.read_csv, inferred=True, share=2),
+    Medium("duckdb from csv", duckdb_media.read_csv, TEXT, GUESSED, inferred=True, share=2),
     Medium("feather, changed meanwhile", arrow_media.feather_changing, ("text", "int", "float"), broken=True, share=6),
     Medium("duckdb, changed meanwhile", duckdb_media.changing, ("text", "int", "float"), broken=True, share=2),
 )  # fmt: skip

@@ -22,6 +22,11 @@ _TYPES: dict[str, Any] = {
     "date": pa.date32(),
     "stamp": pa.timestamp("us", "UTC"),
     "null": pa.null(),
+    "int8": pa.int8(),
+    "half": pa.float16(),
+    "decimal64": pa.decimal64(10, 2),
+    "decimal256": pa.decimal256(50, 3),
+    "duration": pa.duration("s"),
 }
 
 
@@ -71,6 +76,8 @@ def arrow_array(kind: str, cells: Sequence[Any]) -> pa.Array:
     """The cells as one Arrow array. Text is not validated, as Arrow's own readers do not validate it."""
     if kind == "int dictionary":
         return pa.array(cells, pa.int64()).dictionary_encode()
+    if kind == "int runs":
+        return pc.run_end_encode(pa.array(cells, pa.int64()))
     if kind == "days":
         return pa.array(cells, pa.int32()).view(pa.date32())
     if kind == "bytes":
