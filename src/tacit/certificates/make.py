@@ -128,7 +128,7 @@ def make(
     writing, stopped, live = Lock(), Event(), set[Worker]()
 
     def run(kind: str, case: Case) -> bool:
-        if seconds is not None and time.monotonic() - started > seconds:
+        if stopped.is_set() or (seconds is not None and time.monotonic() - started > seconds):
             return False
         say(f"{kind}: {case.key}")
         figures = _apart(kind, case, settings, live)

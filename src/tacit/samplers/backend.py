@@ -123,7 +123,8 @@ def _use_cache() -> None:
 def _ours_alone(folder: Path) -> bool:
     """Whether nobody else can put compiled code there, which would be run, and whether we can."""
     found = folder.stat()
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK)
+    user = os.geteuid() if hasattr(os, "geteuid") else found.st_uid
+    return found.st_uid == user and not found.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK)
 
 
 def argument(numbers: Any) -> Any:
