@@ -220,6 +220,10 @@ class Screen:
         """One sentence for each class of cells that was noticed; empty when all is well, as far as noise lets see."""
         return tuple(one.sentence(self.schema) for one in self.noticed(columns))
 
+    def unsigned_plain(self) -> dict[str, Any]:
+        """What a ledger notes: all of it, for a screen is not signed."""
+        return self.to_plain()
+
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
         return {
