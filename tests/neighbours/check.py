@@ -16,6 +16,7 @@ from typing import Any
 
 import tacit
 from tacit.engines.threads import Threads
+from tacit.privacy.sensitivity import Sensitivity
 
 from .pairs import Pair
 from .tables import Table
@@ -110,14 +111,16 @@ def _captured() -> Iterator[list[str]]:
     out, err = io.StringIO(), io.StringIO()
     with tempfile.TemporaryFile() as file, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        saved = os.dup(2)
-        os.dup2(file.fileno(), 2)
+        saved = {number: os.dup(number) for number in (1, 2)}
+        for number in saved:
+            os.dup2(file.fileno(), number)
         try:
             with redirect_stdout(out), redirect_stderr(err):
                 yield found
         finally:
-            os.dup2(saved, 2)
-            os.close(saved)
+            for number, kept in saved.items():
+                os.dup2(kept, number)
+                os.close(kept)
         file.seek(0)
         found += [
             out.getvalue(),
@@ -171,8 +174,12 @@ def _outcome_of(table: Table, plan: tacit.Plan, write: Callable[[Table, Path], A
 
 
 def within_claim(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
-    """The distance of two sums is within the sensitivity that the plan claims, in both norms."""
-    claim = plan.sensitivity()
+    """The distance of two sums is within the sensitivity that the plan claims."""
+    within(plan.sensitivity(), first, second)
+
+
+def within(claim: Sensitivity, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """The distance of two sums is within ``claim``, in both norms."""
     steps = [Fraction(a - b) / w for a, b, w in zip(first, second, claim.relative_scales, strict=True)]
     l1, l2_squared = sum(map(abs, steps), Fraction(0)), sum((step * step for step in steps), Fraction(0))
     if l1 > claim.l1 or l2_squared > claim.l2_squared:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
+import tacit
 from tacit import schema
 from tacit.engines import reading
+from tacit.privacy.sensitivity import Sensitivity
 from tacit.sources import arrow_tables, cells, columns, duckdb_tables, folders
 
 from .pairs import plan_of
@@ -62,6 +65,14 @@ def _unquoted(relation: Any, names: Any, batch_rows: int) -> Iterator[Any]:
     yield from relation.select(*names).to_arrow_reader(batch_rows)
 
 
+def _too_small(claim: Callable[[tacit.Plan], Sensitivity]) -> Callable[[tacit.Plan], Sensitivity]:
+    def understated(plan: tacit.Plan) -> Sensitivity:
+        true = claim(plan)
+        return replace(true, l1=true.l1 * Fraction(9, 10), l2_squared=true.l2_squared * Fraction(81, 100))
+
+    return understated
+
+
 class _RawSteps:
     """Progress as the blocks come."""
 
@@ -101,6 +112,12 @@ FAULTS: dict[str, Fault] = {
     ),
     "rows announced and not compared": Fault(
         ((reading.Announced, "check", lambda *_: None),), ("feather, changed meanwhile", "duckdb, changed meanwhile")
+    ),
+    "a claim that is a tenth too small": Fault(
+        ((tacit.Plan, "sensitivity", _too_small(tacit.Plan.sensitivity)),), ("dict of lists", "table", "csv")
+    ),
+    "a person claimed as one row": Fault(
+        ((Sensitivity, "times", lambda self, records: self),), ("dict of lists", "csv")
     ),
     "progress by the block": Fault(((reading, "Steps", _RawSteps),), ("csv",)),
 }

@@ -44,10 +44,10 @@ def draw_pair(random: Random, kinds: Sequence[str], people: Sequence[str] = (), 
         names.sort(key=lambda name: name in needed and isinstance(plan.schema[name], Category))
     stored = {name: random.choice(list(kinds)) for name in names}
     draw = {name: _drawer(random, plan, name, stored[name], alike=inferred, guessed=inferred) for name in names}
+    wild = {name: _drawer(random, plan, name, stored[name], guessed=inferred) for name in names}
     person = plan.mechanism.person
     if person is None:
         rows = [tuple(draw[name]() for name in names) for _ in range(random.choice((1, 2, 3, 5, 9, 17, 17)))]
-        wild = {name: _drawer(random, plan, name, stored[name], guessed=inferred) for name in names}
         place = random.randrange(len(rows))
         changed = tuple(wild[name]() if random.random() < 0.8 else rows[place][i] for i, name in enumerate(names))
         first, second = Table(stored, tuple(rows)), Table(stored, (*rows[:place], changed, *rows[place + 1 :]))
@@ -57,11 +57,11 @@ def draw_pair(random: Random, kinds: Sequence[str], people: Sequence[str] = (), 
     everyone = random.sample(PEOPLE[kind], random.randint(2, min(8, len(PEOPLE[kind]))))
     newcomer = everyone.pop() if len(everyone) > 2 or random.random() < 0.5 else everyone[-1]
 
-    def rows_of(who: object) -> list[tuple[Any, ...]]:
+    def rows_of(who: object, draw: dict[str, Callable[[], Any]]) -> list[tuple[Any, ...]]:
         return [(who, *(draw[name]() for name in names)) for _ in range(random.choice((1, 1, 2, 3, 5)))]
 
-    others_rows = [row for who in everyone[:-1] for row in rows_of(who)]
-    first_rows, second_rows = others_rows + rows_of(everyone[-1]), others_rows + rows_of(newcomer)
+    others_rows = [row for who in everyone[:-1] for row in rows_of(who, draw)]
+    first_rows, second_rows = others_rows + rows_of(everyone[-1], draw), others_rows + rows_of(newcomer, wild)
     random.shuffle(first_rows)
     random.shuffle(second_rows)
     return Pair(

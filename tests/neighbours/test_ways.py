@@ -1,4 +1,4 @@
-"""Neighbours through the other ways in: releases, pooled partials, bounds, reports and the command line. Seed 5."""
+"""Neighbours through other ways in: releases, pooled partials, bounds, screens, reports, the command line. Seed 5."""
 
 from __future__ import annotations
 
@@ -44,6 +44,13 @@ def test_partials_that_are_pooled(name):
 @pytest.mark.parametrize("name", ["csv", "csv of raw lines", "dict of lists", "parquet"])
 def test_bounds(name):
     assert attack(ways.by_bounds, rows_of(name), 60, close=ways.counts_apart) > 40
+
+
+@pytest.mark.parametrize("name", ["csv", "table", "parquet folder of several types"])
+def test_screens(name):
+    """Where a column of the schema is not in the table, a screen is refused."""
+    pytest.importorskip("tacit.screening")
+    assert attack(ways.by_screen, MEDIA[name], 40, close=ways.screens_apart) > 15
 
 
 @pytest.mark.parametrize("name", ["csv", "dict of lists", "parquet folder"])

@@ -14,7 +14,7 @@ from tacit.engines.threads import Threads
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.noisy_rank import NoisyRanks
 
-from .check import ROOT, Found, ViolationError
+from .check import ROOT, Found, ViolationError, within
 
 
 def _exactly(crossing: NoisySums, collected: Any, n: int, entropy: Any) -> tuple[int, ...]:
@@ -76,6 +76,20 @@ def counts_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ..
     """One row moves each count by one at most, whatever the plan is about."""
     if max(abs(a - b) for a, b in zip(first, second, strict=True)) > 1:
         raise ViolationError("a count for bounds is moved by more than one")
+
+
+def by_screen(data: Any, plan: tacit.Plan, progress: Any) -> Found:
+    """The counts of cells that are not as declared; see `screens_apart` for how far they may be apart."""
+    with mock.patch.object(NoisySums, "cross", _exactly):
+        found = tacit.screen(data, plan, ledger=None, epsilon=1.0, engine=Threads(1), progress=progress)
+    return found.n, found.values
+
+
+def screens_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """No further than the screen's own claim."""
+    from tacit.screening import Screening
+
+    within(Screening.of(plan, tacit.PureDP(1.0)).crossing().sensitivity, first, second)
 
 
 def by_reports(data: Any, plan: tacit.Plan, progress: Any) -> Found:
