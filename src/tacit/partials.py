@@ -27,6 +27,7 @@ from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
 from tacit.names import check_name
 from tacit.plan import Plan
+from tacit.reading import LARGEST_JSON, same, strict_json
 
 FORMAT = 1
 SUFFIX = ".partial"
@@ -79,13 +80,13 @@ class Partial:
     def load(cls, path: str | Path) -> Partial:
         """Read one from a file."""
         check_suffix(path)
-        text = read_text(path, name="partial")
+        text = read_text(path, name="partial", limit=LARGEST_JSON)
         plain: Any = None
-        with contextlib.suppress(ValueError, RecursionError):
-            plain = json.loads(text)
+        with contextlib.suppress(InputError):
+            plain = strict_json(text, "partial")
         # No message below shows what stands in the file: it is secret.
         known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256"}
-        if not isinstance(plain, dict) or set(plain) != known or plain["partial"] != FORMAT:
+        if not isinstance(plain, dict) or set(plain) != known or not same(plain["partial"], FORMAT):
             raise expected("partial", str(path), f"to be a whole file that tacit partial wrote, of format {FORMAT}")
         if plain.pop("sha256") != _digest(plain):
             raise expected("partial", str(path), "to be as tacit partial wrote it; it was changed since")

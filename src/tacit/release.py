@@ -22,6 +22,7 @@ from tacit.names import check_name
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.privacy.guarantees import Guarantee
+from tacit.reading import LARGEST_JSON, check_format, same, strict_json
 
 FORMAT = 1
 
@@ -126,12 +127,7 @@ class Release:
                 "Expected a release, not a partial, which holds exact sums: keep it safe, and let tacit privatize make "
                 "a release of it."
             )
-        version = plain.get("format")
-        if not isinstance(version, int) or isinstance(version, bool):
-            raise expected("format", version, "to be the whole number that every release starts with")
-        if version != FORMAT:
-            newer = "; it was written by a newer tacit" if version > FORMAT else ""
-            raise expected("format", version, f"to be {FORMAT}{newer}")
+        check_format("release", plain.get("format"), FORMAT)
         if not isinstance(plain.get("plan"), dict):
             raise InputError("Expected the release to carry its plan.")
         try:
@@ -157,7 +153,7 @@ class Release:
             if name not in derived:
                 raise expected("release field", name, f"to be one of {', '.join(derived)}")
         for name, value in derived.items():
-            if name not in plain or plain[name] != value:
+            if name not in plain or not same(plain[name], value):
                 raise InputError(f"Expected the release's {name!r} to be what its plan implies.")
         return release
 
@@ -168,18 +164,12 @@ class Release:
     @classmethod
     def from_json(cls, text: str) -> Release:
         """Read a release from text."""
-        try:
-            plain = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
-        except InputError:
-            raise
-        except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
-            raise InputError("Expected the release to be JSON; it may be cut short.") from None
-        return cls.from_plain(plain)
+        return cls.from_plain(strict_json(text, "release"))
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a file."""
-        return cls.from_json(read_text(path, name="release"))
+        return cls.from_json(read_text(path, name="release", limit=LARGEST_JSON))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release to a file, whole or not at all."""
@@ -199,17 +189,6 @@ def _check_receipt(receipt: object) -> None:
 
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _no_constant(name: str) -> Any:
-    raise InputError(f"Expected the release's numbers to be finite; found {name}.")
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise InputError("Expected every field of the release to stand there once.")
-    return found
 
 
 def as_release(release: Release | str | Path) -> Release:
