@@ -7,8 +7,8 @@ saved posterior explains itself.
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,12 +20,18 @@ from tacit.files import check_readable, check_writable, write_atomically
 from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
+from tacit.models.support import check_draws
 from tacit.plan import Plan
+from tacit.posterior_file import PosteriorFile, broken, file_content, open_posterior
+from tacit.reading import read_list, strict_json
 from tacit.release import Release
 from tacit.reports import PublishedReports
-from tacit.seal import has_seal, sealed
+from tacit.seal import sealed
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
+_ATTRIBUTES = ("release", "prior", "method", "seed", "warmup", "inference_library")
+_MOST_EVIDENCE = 1000
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True)
@@ -88,10 +94,7 @@ class Posterior:
     @cached_property
     def evidence(self) -> tuple[Release | PublishedReports, ...]:
         """What this posterior is about: releases, and the headers of local reports."""
-        plains = json.loads(self.tree.attrs["release"])
-        return tuple(
-            PublishedReports.from_plain(plain) if "reports" in plain else Release.from_plain(plain) for plain in plains
-        )
+        return read_evidence(self.tree.attrs["release"])
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -133,7 +136,7 @@ class Posterior:
     @property
     def prior(self) -> Mapping[str, Any]:
         """The prior's numbers by name."""
-        return json.loads(self.tree.attrs["prior"])
+        return strict_json(self.tree.attrs["prior"], "prior")
 
     def draws(self, name: str) -> Any:
         """All draws of one parameter, chains joined, draws first."""
@@ -232,27 +235,89 @@ class Posterior:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a netCDF file, whole or not at all."""
         check_writable(path, name="posterior", overwrite=overwrite)
-        content = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
+        netcdf = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
+        groups = [group for group in ("posterior", "sample_stats") if group in self.tree.children]
+        arrays = {f"{group}/{name}": a.values for group in groups for name, a in self.tree[group].data_vars.items()}
+        content = file_content(netcdf, arrays, {name: str(self.tree.attrs[name]) for name in _ATTRIBUTES})
         return write_atomically(path, sealed(content), name="posterior", overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Posterior:
-        """Read a netCDF file that `save` wrote."""
-        import xarray
+        """Read a file that `save` wrote: its index, then what it is about, then draws of the shapes that follow.
 
+        The netCDF part is for other programs and is never parsed, so nothing in the file can lead to another file.
+        """
         source = check_readable(path, name="posterior")
-        try:
-            if not has_seal(source):
-                raise OSError
-            with xarray.open_datatree(path, engine="h5netcdf") as tree:
-                posterior = cls(tree.load())
-            if not _is_whole(posterior):
-                raise KeyError
-        except InputError:  # a release that contradicts itself
-            raise
-        except Exception:  # h5netcdf raises many kinds on a file that is not netCDF
-            raise expected("posterior", str(path), "to be a posterior that tacit saved, whole and unchanged") from None
-        return posterior
+        with open_posterior(source) as file:
+            return cls(tree_of(file, source))
+
+
+def read_evidence(text: str) -> tuple[Release | PublishedReports, ...]:
+    """What a posterior is about, from its attribute; all of it has one model and one schema."""
+    plains = read_list("evidence", strict_json(text, "evidence"), _MOST_EVIDENCE)
+    found = tuple(
+        PublishedReports.from_plain(plain)
+        if isinstance(plain, dict) and "reports" in plain
+        else Release.from_plain(plain)
+        for plain in plains
+    )
+    about = [(plan.model, plan.schema) for one in found for plan in getattr(one, "plans", (one.plan,))]
+    if not found or any(one != about[0] for one in about):
+        raise InputError("Expected the evidence of the posterior to be one or more pieces of one model and one schema.")
+    return found
+
+
+def observed_data(evidence: Sequence[Release | PublishedReports]) -> dict[str, Any]:
+    """The released numbers among the evidence, as a posterior shows them."""
+    releases = [one for one in evidence if isinstance(one, Release)]
+    return {
+        "released": [[v / one.unit for v in one.values] for one in releases],
+        "release": [one.id for one in releases],
+        "entry": list(releases[0].entries) if releases else [],
+    }
+
+
+def tree_of(file: PosteriorFile, path: Path) -> Any:
+    """The tree of a file whose parts fit together: the labels follow from the plan, the draws from the file."""
+    if set(file.attributes) != set(_ATTRIBUTES):
+        raise broken(path)
+    evidence = read_evidence(file.attributes["release"])
+    plan = evidence[0].plan
+    dims, coords = posterior_axes(evidence)
+    names = [name for name in dims if f"posterior/{name}" in file.places]
+    others = [name for name in file.places if name.startswith("sample_stats/")]
+    lead = file.places[f"posterior/{names[0]}"].shape[:2] if names else ()
+    if (
+        len(lead) < 2
+        or len(names) + len(others) < len(file.places)
+        or file.attributes["method"] not in {**plan.model.methods, **plan.model.draw_methods}
+        or not all(_NUMBER.fullmatch(file.attributes[name]) for name in ("seed", "warmup"))
+        or not _is_prior(strict_json(file.attributes["prior"], "prior"))
+        or any(file.places[name].shape != lead for name in others)
+    ):
+        raise broken(path)
+    for name in names:
+        place, shape = file.places[f"posterior/{name}"], (*lead, *(len(coords[axis]) for axis in dims[name]))
+        if (place.type, place.shape) != ("<f8", shape):
+            raise expected("posterior", str(path), f"to hold draws of {name!r} as float64 of the shape {shape}")
+    draws = {name: file.read(f"posterior/{name}") for name in names}
+    check_draws(draws, plan.model.supports)
+    diagnostics = {name.partition("/")[2]: file.read(name) for name in others}
+    try:
+        observed = observed_data(evidence)
+    except OverflowError:
+        raise InputError("Expected the released values to be numbers that a float can hold.") from None
+    return build_tree(draws, diagnostics, dims, coords, observed, file.attributes)
+
+
+def _is_prior(plain: object) -> bool:
+    """Whether these are numbers by name, or lists of them."""
+    return isinstance(plain, dict) and all(
+        isinstance(one, str | int | float) or one is None
+        for value in plain.values()
+        for row in (value if isinstance(value, list) else [value])
+        for one in (row if isinstance(row, list) else [row])
+    )
 
 
 def posterior_axes(
@@ -266,24 +331,6 @@ def posterior_axes(
         return dims, coords
     own = {name: ("site", *dims[name]) for name in plan.model.site_parameters}
     return {**dims, **own}, {**coords, "site": datasets}
-
-
-def _is_whole(posterior: Posterior) -> bool:
-    """Whether the draws are those of the releases' model, as numbers of the right shape."""
-    plan = posterior.plan
-    dims, coords = posterior_axes(posterior.evidence)
-    group = posterior.tree["posterior"]
-    arrays = {str(name): array.values for name, array in group.data_vars.items()}
-    lead = next(iter(arrays.values())).shape[:2]
-    return (
-        isinstance(posterior.prior, dict)
-        and posterior.method in {**plan.model.methods, **plan.model.draw_methods}
-        and len(lead) == 2
-        and min(lead) >= 1
-        and set(arrays) <= set(dims)
-        and all(a.shape == (*lead, *(len(coords[axis]) for axis in dims[name])) for name, a in arrays.items())
-        and all(array.dtype.kind in "fiu" for array in arrays.values())
-    )
 
 
 def _moments(values: Any) -> tuple[float, float]:

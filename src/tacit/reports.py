@@ -29,7 +29,7 @@ from tacit.reading import check_format, flag, read_list, read_table, strict_json
 
 FORMAT = 1
 _KEY = b"tacit"
-_MOST_GROUPS = 10_000
+_MOST_GROUPS = 256  # they share a model and a schema, and differ in budget or protocol
 _MISFIT = (
     "Expected the reports to be as many and as wide as their header says, and every report to belong to a group of it."
 )
@@ -77,6 +77,8 @@ class Reports:
         check_name("dataset", self.dataset)
         if not self.groups or not sum(group.n for group in self.groups):
             raise InputError("Expected the reports to be at least one.")
+        if len(self.groups) > _MOST_GROUPS:
+            raise expected("groups", len(self.groups), f"of reports to be at most {_MOST_GROUPS}")
         flag("simulated", self.simulated)
         first = self.groups[0].plan
         for group in self.groups:
@@ -174,16 +176,16 @@ class Reports:
             if _KEY not in table.metadata:
                 raise expected("reports", str(path), "to be a file of reports, whole and unchanged")
             header = read_header(strict_json(table.metadata[_KEY], "header of the reports"))
-            names = [
-                "group",
-                *(f"report_{j}" for j in range(max(group.protocol.reports.size for group in header.groups))),
-            ]
-            if table.rows != sum(group.n for group in header.groups) or set(table.names) != set(names):
+            counts = [group.n for group in header.groups]
+            width = max(group.protocol.reports.size for group in header.groups)
+            names = ["group", *(f"report_{j}" for j in range(width))]
+            if table.rows != sum(counts) or set(table.names) != set(names):
                 raise InputError(_MISFIT)
             member = table.read("group")
-            own = [np.flatnonzero(member == i) for i in range(len(header.groups))]
-            if [len(rows) for rows in own] != [group.n for group in header.groups]:
+            inside = member.min() >= 0 and member.max() < len(counts)
+            if not inside or np.bincount(member, minlength=len(counts)).tolist() != counts:
                 raise InputError(_MISFIT)
+            own = np.split(np.argsort(member, kind="stable"), np.cumsum(counts)[:-1])
             values = [np.empty((group.n, group.protocol.reports.size), np.int64) for group in header.groups]
             for j, name in enumerate(names[1:]):
                 column = table.read(name)

@@ -18,6 +18,7 @@ ORDER = (
     "drawn",
     "report",
     "cite",
+    "migrate",
     "simulate",
     "audit",
     "calibrate",

@@ -39,13 +39,14 @@ def read_submission(form: Form, text: bytes) -> Submission:
     Strict: UTF-8, no fractions, no unknown or repeated names, every number possible under its protocol.
     """
     try:
-        return _read(form, strict_json(text, "submission", floats=False))
+        return submission_from_plain(form, strict_json(text, "submission", floats=False))
     except InputError:
         pass
     raise InputError(_REFUSED)  # out here: the sentence that named a value does not come along
 
 
-def _read(form: Form, content: Any) -> Submission:
+def submission_from_plain(form: Form, content: Any) -> Submission:
+    """Read the JSON object of a submission; whoever shows a refusal leaves out its words, which may name a value."""
     plain = read_table("submission", content, ("id", "reports"))
     names = tuple(question.name for question in form.questions)
     given = read_table("reports", plain["reports"], (), names)
