@@ -110,6 +110,7 @@ def _place(group: Any, name: str) -> dict[str, Any] | None:
     _check(not kind.committed())
     _check({a.decode() for a in _attribute_names(found)} <= _INTERNAL)
     if isinstance(kind, h5py.h5t.TypeStringID):
+        _check(len(found.shape) == 1)
         return None
     _check(isinstance(kind, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID | h5py.h5t.TypeEnumID))
     number: str = kind.dtype.str

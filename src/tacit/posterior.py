@@ -289,6 +289,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
     lead = file.places[f"posterior/{names[0]}"].shape[:2] if names else ()
     if (
         len(lead) < 2
+        or not set(dims) - set(names) <= {*plan.model.site_parameters, "count"}  # which some methods leave out
         or len(names) + len(others) < len(file.places)
         or file.attributes["method"] not in {**plan.model.methods, **plan.model.draw_methods}
         or not all(_NUMBER.fullmatch(file.attributes[name]) for name in ("seed", "warmup"))

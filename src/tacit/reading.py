@@ -31,11 +31,12 @@ _QUOTED = re.compile(
 _LONG_KEY = re.compile(r"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){4}")
 
 
-def strict_json(text: bytes | str, name: str, *, floats: bool = True) -> Any:
+def strict_json(text: bytes | str, name: str, *, floats: bool = True, constants: bool = False) -> Any:
     """JSON as our own writers write it, or one sentence about ``name``.
 
     Refused are, beside what is no JSON in UTF-8: repeated names, numbers that are not finite or have thousands of
     digits, half a surrogate pair, nesting deeper than 32, more than 32 MiB; fractions, too, where ``floats`` is false.
+    Where ``constants`` is true, NaN and Infinity are numbers.
     """
     if len(text) > LARGEST_JSON:
         raise InputError(f"Expected the {name} to be JSON of at most {LARGEST_JSON} bytes.")
@@ -44,7 +45,7 @@ def strict_json(text: bytes | str, name: str, *, floats: bool = True) -> Any:
         plain = json.loads(
             whole,
             parse_float=_finite if floats else _refused,
-            parse_constant=_refused,
+            parse_constant=float if constants else _refused,
             object_pairs_hook=_once,
         )
         _check_depth(plain)
