@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
+from tacit.certificates.measurements import read_measurements
 from tacit.cli import main
 from tacit.collector.journal import read_reports
 from tacit.old_posteriors import walk
@@ -398,6 +399,7 @@ LOADERS = {
     "reports": tacit.Reports.load,
     "partial": tacit.Partial.load,
     "journal": read_reports,
+    "measurements": read_measurements,
 }
 
 

@@ -138,7 +138,7 @@ def read_bytes(path: str | Path, *, name: str, limit: int) -> bytes:
     source = check_readable(path, name=name)
     try:
         with source.open("rb") as stream:
-            content = stream.read(limit + 1)
+            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
     except OSError as error:
         raise _failed(name, path, "readable", error) from None
     if len(content) > limit:
