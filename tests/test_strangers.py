@@ -233,6 +233,10 @@ INDICES = {
     "no evidence": said(release="[]"),
     "evidence of a number": said(release="[5]"),
     "reports of a number": said(release='[{"reports": 5}]'),
+    "a release twice": lambda plain: said(release=json.dumps(2 * json.loads(plain["attributes"]["release"])))(plain),
+    "released values without end": lambda plain: said(
+        release=json.dumps([{**json.loads(plain["attributes"]["release"])[0], "values": [10**400] * 3}])
+    )(plain),
     "repeated names": lambda _: b'{"format": 2, "format": 2}',
     "nesting": lambda _: b"[" * 10**5,
 }

@@ -91,10 +91,11 @@ def _links(group: Any) -> list[str]:
     """The names in a group, all of them hard links: an external or a soft one leads elsewhere."""
     import h5py
 
+    library: Any = h5py
     _check(group.id.get_num_objs() <= _MOST_LINKS)
     names = [name.decode("ascii") for name in group.id]
     _check(all(_NAME.fullmatch(name) for name in names))
-    _check(all(group.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD for name in names))
+    _check(all(group.id.links.get_info(name.encode()).type == library.h5l.TYPE_HARD for name in names))
     return names
 
 

@@ -264,6 +264,11 @@ def read_evidence(text: str) -> tuple[Release | PublishedReports, ...]:
     about = [(plan.model, plan.schema) for one in found for plan in getattr(one, "plans", (one.plan,))]
     if not found or any(one != about[0] for one in about):
         raise InputError("Expected the evidence of the posterior to be one or more pieces of one model and one schema.")
+    releases = [one for one in found if isinstance(one, Release)]
+    rows = {one.dataset: (one.n, one.plan.mechanism.person) for one in releases}
+    again = any(rows[one.dataset] != (one.n, one.plan.mechanism.person) for one in releases)
+    if again or len({one.id for one in releases}) < len(releases):
+        raise InputError("Expected the releases of the posterior to differ in id, and those of one dataset to share n.")
     return found
 
 
@@ -304,11 +309,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
     draws = {name: file.read(f"posterior/{name}") for name in names}
     check_draws(draws, plan.model.supports)
     diagnostics = {name.partition("/")[2]: file.read(name) for name in others}
-    try:
-        observed = observed_data(evidence)
-    except OverflowError:
-        raise InputError("Expected the released values to be numbers that a float can hold.") from None
-    return build_tree(draws, diagnostics, dims, coords, observed, file.attributes)
+    return build_tree(draws, diagnostics, dims, coords, observed_data(evidence), file.attributes)
 
 
 def _is_prior(plain: object) -> bool:

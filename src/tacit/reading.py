@@ -28,6 +28,7 @@ _QUOTED = re.compile(
     r"|'(?:[^'\n]*+'|.*)",
     re.DOTALL,
 )
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONG_KEY = re.compile(r"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){4}")
 
 
@@ -49,7 +50,8 @@ def strict_json(text: bytes | str, name: str, *, floats: bool = True, constants:
             object_pairs_hook=_once,
         )
         _check_depth(plain)
-        if "\\u" in whole or not isinstance(text, bytes):
+        whole.encode("utf-8")
+        if _SURROGATE.search(whole):
             json.dumps(plain, ensure_ascii=False).encode("utf-8")
     except _FieldError as error:
         raise InputError(f"Expected the {name} {error.args[0]}.") from None

@@ -25,6 +25,7 @@ from tacit.privacy.guarantees import Guarantee
 from tacit.reading import LARGEST_JSON, check_format, same, strict_json
 
 FORMAT = 1
+_LONGEST = 1000  # bits of a value in a file; no noise comes near, and a float holds it
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,8 @@ class Release:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
+            if any(isinstance(value, int) and value.bit_length() > _LONGEST for value in values):
+                raise InputError(f"Expected values to be whole numbers of at most {_LONGEST} bits.")
             plan = Plan.from_plain(plain["plan"])
             release = cls(
                 plan=plan,
