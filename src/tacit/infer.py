@@ -17,7 +17,8 @@ from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
-from tacit.posterior import Posterior, build_tree, observed_data, posterior_axes
+from tacit.posterior import Posterior
+from tacit.posterior_tree import build_tree, observed_data, posterior_axes
 from tacit.protocols.client import Client
 from tacit.release import Release, as_release
 from tacit.reports import Reports, as_reports, is_reports_file

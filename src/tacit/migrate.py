@@ -10,8 +10,9 @@ from tacit.files import check_apart, check_readable, check_writable
 from tacit.old_posteriors import open_old_posterior
 from tacit.partials import Partial
 from tacit.plan import Plan
-from tacit.posterior import Posterior, tree_of
+from tacit.posterior import Posterior
 from tacit.posterior_file import has_index
+from tacit.posterior_tree import tree_of
 from tacit.release import Release
 from tacit.reports import Reports
 
@@ -26,6 +27,7 @@ def migrate(path: str | Path, new: str | Path, *, overwrite: bool = False) -> Pa
         ".toml": Plan.load,
         ".json": Release.load,
         ".parquet": Reports.load,
+        ".pq": Reports.load,
         ".nc": _posterior,
         ".partial": Partial.load,
     }

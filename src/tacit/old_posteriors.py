@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tacit.posterior_file import LARGEST, TYPES, PosteriorFile, broken, posterio
 from tacit.reading import LARGEST_JSON
 from tacit.seal import CHECKSUM_LENGTH, has_seal
 
-ATTRIBUTES = ("release", "prior", "method", "seed", "warmup", "inference_library")
+ATTRIBUTES = ("release", "prior", "method", "seed", "warmup", "inference_library")  # of format 1
 _INTERNAL = {
     *("_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_FillValue", "CLASS", "NAME", "DIMENSION_LIST"),
     *("REFERENCE_LIST", "dtype", "coordinates"),
@@ -58,9 +58,15 @@ _CHILD = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from tacit.ol
 
 def child() -> None:
     """What the process of its own does: walk, print, or end with exit code 1 and no word."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    import resource  # which some systems do not have
+
+    import_module("h5py")  # before the limit: libraries reserve more address space the more processors there are
+    used = Path("/proc/self/statm")
+    pages = int(used.read_text().split()[0]) if used.exists() else 0
+    most = _MEMORY + pages * resource.getpagesize()
+    for limit, amount in ((resource.RLIMIT_AS, most), (resource.RLIMIT_CPU, _SECONDS), (resource.RLIMIT_CORE, 0)):
+        with suppress(ValueError, OSError):  # a system that has no such limit, or a lower one
+            resource.setrlimit(limit, (amount, amount))
     try:
         found = json.dumps(walk(sys.argv[1]))
     except Exception:  # h5py raises many kinds

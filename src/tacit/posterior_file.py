@@ -81,8 +81,10 @@ def file_content(netcdf: bytes, arrays: Mapping[str, Any], attributes: Mapping[s
         for name, values in arrays.items():
             array = np.ascontiguousarray(values)
             kind = array.dtype.newbyteorder("<").str
-            if kind not in TYPES or not _NAME.fullmatch(name):
-                raise expected("array", name, f"of the posterior to have a plain name and one of the types {TYPES}")
+            if kind not in TYPES or name.startswith("posterior/"):
+                kind = "<f8"
+            if not _NAME.fullmatch(name):
+                raise expected("array", name, "of the posterior to have a name of letters, digits and _")
             raw = array.astype(kind, copy=False).tobytes()
             stored: Any = tree[name]
             offset = stored.id.get_offset()
