@@ -82,7 +82,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
 def _is_prior(plain: object) -> bool:
     """Whether these are numbers by name, or lists of them."""
     return isinstance(plain, dict) and all(
-        isinstance(one, str | int | float) or one is None
+        isinstance(one, int | float) or one is None or (isinstance(one, str) and one.isprintable())
         for value in plain.values()
         for row in (value if isinstance(value, list) else [value])
         for one in (row if isinstance(row, list) else [row])

@@ -28,7 +28,6 @@ _QUOTED = re.compile(
     r"|'(?:[^'\n]*+'|.*)",
     re.DOTALL,
 )
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONG_KEY = re.compile(r"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){4}")
 
 
@@ -36,8 +35,8 @@ def strict_json(text: bytes | str, name: str, *, floats: bool = True, constants:
     """JSON as our own writers write it, or one sentence about ``name``.
 
     Refused are, beside what is no JSON in UTF-8: repeated names, numbers that are not finite or have thousands of
-    digits, half a surrogate pair, nesting deeper than 32, more than 32 MiB; fractions, too, where ``floats`` is false.
-    Where ``constants`` is true, NaN and Infinity are numbers.
+    digits, nesting deeper than 32, more than 32 MiB; fractions, too, where ``floats`` is false. Where ``constants`` is
+    true, NaN and Infinity are numbers. What a text may hold is for the field to say.
     """
     if len(text) > LARGEST_JSON:
         raise InputError(f"Expected the {name} to be JSON of at most {LARGEST_JSON} bytes.")
@@ -50,9 +49,6 @@ def strict_json(text: bytes | str, name: str, *, floats: bool = True, constants:
             object_pairs_hook=_once,
         )
         _check_depth(plain)
-        whole.encode("utf-8")
-        if _SURROGATE.search(whole):
-            json.dumps(plain, ensure_ascii=False).encode("utf-8")
     except _FieldError as error:
         raise InputError(f"Expected the {name} {error.args[0]}.") from None
     except (ValueError, RecursionError):  # not UTF-8, no JSON, a whole number of thousands of digits, endless nesting
