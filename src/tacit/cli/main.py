@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import audit, bounds, calibrate, collect, design, drawn, init, ledger, partial, report
+from tacit.cli import audit, bounds, calibrate, collect, design, drawn, init, ledger, migrate, partial, report
 from tacit.cli.order import InOrder
 from tacit.cli.shared import (
     EngineName,
@@ -58,7 +58,7 @@ app.add_typer(ledger.app, name="ledger")
 app.command()(drawn.drawn)
 app.command()(report.report)
 app.command()(report.cite)
-app.command()(report.migrate)
+app.command()(migrate.migrate)
 app.command()(audit.audit)
 app.command()(calibrate.calibrate)
 app.command()(partial.partial)

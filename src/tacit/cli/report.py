@@ -1,4 +1,4 @@
-"""`tacit report`, `tacit cite` and `tacit migrate`: a page, what to cite in a paper, and files of older formats."""
+"""`tacit report` and `tacit cite`: a page for people, and what to cite in a paper."""
 
 from __future__ import annotations
 
@@ -87,21 +87,3 @@ def cite(
         print_json([{"key": paper.key, "text": paper.text(), "bibtex": paper.bibtex()} for paper in references(what)])
         return
     say(tacit.cite(what, format="bibtex" if bibtex else "text").rstrip("\n"))
-
-
-def migrate(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A plan, release, reports, posterior or partial of an older format.")
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the new file goes, with the same suffix.")],
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> None:
-    """Write a file of an older format anew. The old file stays as it is."""
-    import tacit
-
-    tacit.migrate(file, output, overwrite=overwrite)
-    if as_json:
-        print_json({"file": str(output)})
-        return
-    say(f"Wrote {output}")
