@@ -308,6 +308,10 @@ def test_many_reports_under_a_header_of_few(tmp_path):
 def test_more_reports_than_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("tacit.integer_columns.MOST_NUMBERS", 79)
     refused(lambda: tacit.Reports.load(FORMATS / "reports-1.parquet"), "at most 79 numbers")
+    monkeypatch.undo()
+    found = tacit.Reports.load(FORMATS / "reports-1.parquet")
+    monkeypatch.setattr("tacit.reports.MOST_NUMBERS", 79)
+    refused(lambda: found.save(tmp_path / "r.parquet"), "several files")
 
 
 @pytest.mark.parametrize("part", ["a", '"a"', "'a' ", "a \t"])

@@ -18,7 +18,7 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, write_atomically
-from tacit.integer_columns import open_columns
+from tacit.integer_columns import MOST_NUMBERS, open_columns
 from tacit.names import check_name
 from tacit.plan import Plan
 from tacit.privacy.guarantees import ApproxDP
@@ -150,6 +150,8 @@ class Reports:
 
         width = max(group.protocol.reports.size for group in self.groups)
         rows = self.n
+        if rows * (width + 1) > MOST_NUMBERS:
+            raise expected("reports", rows, f"to hold at most {MOST_NUMBERS} numbers; save them in several files")
         columns: dict[str, Any] = {"group": np.repeat(np.arange(len(self.groups)), [g.n for g in self.groups])}
         for j in range(width):
             cells = [
