@@ -319,7 +319,14 @@ def test_requests_that_are_not_a_submission_of_the_page_are_refused(running):
         assert post(running.port, good, headers, path, method)[0] == wanted, (headers, path, method)
     assert post(running.port, b" " * 300_000)[0] == 413
     raw = b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    for request in (raw, raw.replace(b"Transfer-Encoding: chunked", b"Content-Length: -5"), b"\0\0\r\n\r\n"):
+    body = json.dumps(good).encode()
+    two = b"Content-Length: %d\r\nContent-Length: %d" % (len(body), len(body) - 1)
+    for request in (
+        raw,
+        raw.replace(b"Transfer-Encoding: chunked", b"Content-Length: -5"),
+        raw.replace(b"Transfer-Encoding: chunked", two) + body,
+        b"\0\0\r\n\r\n",
+    ):
         with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
             connection.sendall(request)
             assert connection.recv(100).split()[1] in (b"411", b"400")

@@ -30,6 +30,7 @@ from tacit.mechanisms.local import Local as Local
 from tacit.mechanisms.person import Person as Person
 from tacit.mechanisms.posterior_sample import PosteriorSample as PosteriorSample
 from tacit.mechanisms.private_chain import PrivateChain as PrivateChain
+from tacit.migrate import migrate as migrate
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
@@ -141,6 +142,7 @@ __all__ = [
     "design",
     "drawn",
     "infer",
+    "migrate",
     "new_key",
     "partial",
     "prior_predictive",

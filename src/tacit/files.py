@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import glob
-import json
 import os
 import re
 import secrets
@@ -228,43 +227,25 @@ def check_readable(path: str | Path, *, name: str) -> Path:
     return source
 
 
-def read_bytes(path: str | Path, *, name: str, limit: int = 2**28) -> bytes:
+def read_bytes(path: str | Path, *, name: str, limit: int) -> bytes:
     """The content of a file that holds no rows (a plan, a release), or one clear sentence."""
     source = check_readable(path, name=name)
     try:
-        if source.stat().st_size > limit:
-            raise expected(name, str(path), f"to be smaller than {limit} bytes")
-        return source.read_bytes()
+        with source.open("rb") as stream:
+            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
     except OSError as error:
         raise _failed(name, path, "readable", error) from None
+    if len(content) > limit:
+        raise expected(name, str(path), f"to have at most {limit} bytes")
+    return content
 
 
-def read_text(path: str | Path, *, name: str) -> str:
+def read_text(path: str | Path, *, name: str, limit: int) -> str:
     """The same as text in UTF-8."""
     try:
-        return read_bytes(path, name=name).decode("utf-8")
+        return read_bytes(path, name=name, limit=limit).decode("utf-8")
     except UnicodeDecodeError:
         raise expected(name, str(path), "to be text in UTF-8") from None
-
-
-def strict_json(text: str, name: str) -> Any:
-    """What a JSON text says; refused if a field stands there twice or a number is not finite."""
-
-    def no_constant(constant: str) -> Any:
-        raise InputError(f"Expected the {name}'s numbers to be finite; found {constant}.")
-
-    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise InputError(f"Expected every field of the {name} to stand there once.")
-        return found
-
-    try:
-        return json.loads(text, parse_constant=no_constant, object_pairs_hook=no_duplicates)
-    except InputError:
-        raise
-    except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
-        raise InputError(f"Expected the {name} to be JSON; it may be cut short.") from None
 
 
 def _as_path(path: object, name: str) -> Path:

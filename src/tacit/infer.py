@@ -19,7 +19,8 @@ from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
-from tacit.posterior import Posterior, build_tree, check_screens, posterior_axes
+from tacit.posterior import Posterior
+from tacit.posterior_tree import build_tree, check_screens, observed_data, posterior_axes
 from tacit.protocols.client import Client
 from tacit.release import Release, as_release
 from tacit.reports import Reports, as_reports, is_reports_file
@@ -90,11 +91,7 @@ def infer(
         {name: array[0] for name, array in diagnostics.items()},
         dims,
         coords,
-        {
-            "released": [[v / one.unit for v in one.values] for one in everything],
-            "release": [one.id for one in everything],
-            "entry": list(everything[0].entries) if everything else [],
-        },
+        observed_data(evidence),
         {
             "release": json.dumps([one.to_plain() for one in evidence], ensure_ascii=True, allow_nan=False),
             "prior": json.dumps(problem.prior.to_plain()),

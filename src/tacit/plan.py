@@ -6,7 +6,6 @@ A plan is a value. It reads from and writes to TOML without loss, and everything
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
+from tacit.reading import LARGEST_TOML, strict_toml
 from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
 
@@ -156,18 +156,12 @@ class Plan:
     @classmethod
     def from_toml(cls, text: str) -> Plan:
         """Read a plan from text."""
-        try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"Expected the plan to be TOML: {str(error)[:300]}.") from None
-        except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
-            raise InputError("Expected the plan to be TOML without endless numbers or nesting.") from None
-        return cls.from_plain(tables)
+        return cls.from_plain(strict_toml(text, "plan"))
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a file."""
-        return cls.from_toml(read_text(path, name="plan"))
+        return cls.from_toml(read_text(path, name="plan", limit=LARGEST_TOML))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the plan to a file."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
-from tacit.files import read_text, strict_json, write_atomically
+from tacit.files import read_text, write_atomically
 from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
 from tacit.losses.loss import SAMPLERS
 from tacit.mechanisms.mechanism import Crossing, Law
@@ -25,9 +25,11 @@ from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import Guarantee
+from tacit.reading import LARGEST_JSON, check_format, same, strict_json
 from tacit.signature import Checked, Signature, check_signature, make_signature
 
 FORMAT = 1
+_LONGEST = 1000  # bits of a value in a file; no noise comes near, and a float holds it
 
 TYPED_ELSEWHERE = (
     "how each cell is stored in the frame did not depend on other people's rows, as it does where types were guessed "
@@ -170,18 +172,15 @@ class Release:
             )
         if "screen" in plain:
             raise InputError("Expected a release, not a screen, which counts cells: give it to `tacit infer --screen`.")
-        version = plain.get("format")
-        if not isinstance(version, int) or isinstance(version, bool):
-            raise expected("format", version, "to be the whole number that every release starts with")
-        if version != FORMAT:
-            newer = "; it was written by a newer tacit" if version > FORMAT else ""
-            raise expected("format", version, f"to be {FORMAT}{newer}")
+        check_format("release", plain.get("format"), FORMAT)
         if not isinstance(plain.get("plan"), dict):
             raise InputError("Expected the release to carry its plan.")
         try:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
+            if any(isinstance(value, int) and value.bit_length() > _LONGEST for value in values):
+                raise InputError(f"Expected values to be whole numbers of at most {_LONGEST} bits.")
             plan = Plan.from_plain(plain["plan"], earlier=_earlier(plain))
             release = cls(
                 plan=plan,
@@ -203,7 +202,7 @@ class Release:
             if name not in derived:
                 raise expected("release field", name, f"to be one of {', '.join(derived)}")
         for name, value in derived.items():
-            if name not in plain or plain[name] != value:
+            if name not in plain or not same(plain[name], value):
                 raise InputError(f"Expected the release's {name!r} to be what its plan implies.")
         return release
 
@@ -219,7 +218,7 @@ class Release:
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a file."""
-        return cls.from_json(read_text(path, name="release"))
+        return cls.from_json(read_text(path, name="release", limit=LARGEST_JSON))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release to a file, whole or not at all."""

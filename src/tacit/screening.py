@@ -16,7 +16,7 @@ from statistics import NormalDist
 from typing import Any
 
 from tacit.errors import InputError, expected
-from tacit.files import read_text, strict_json, write_atomically
+from tacit.files import read_text, write_atomically
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.person import person_from_plain
 from tacit.names import check_name
@@ -25,6 +25,7 @@ from tacit.noise.registry import noise_for
 from tacit.plan import Plan
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
+from tacit.reading import LARGEST_JSON, strict_json
 from tacit.release import Release, check_receipt
 from tacit.schema import Category, Schema
 from tacit.statistics.cell_classes import CellClasses
@@ -280,7 +281,7 @@ class Screen:
     @classmethod
     def load(cls, path: str | Path) -> Screen:
         """Read a screen from a file."""
-        return cls.from_plain(strict_json(read_text(path, name="screen"), "screen"))
+        return cls.from_plain(strict_json(read_text(path, name="screen", limit=LARGEST_JSON), "screen"))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the screen to a file, whole or not at all."""

@@ -21,6 +21,7 @@ from threading import Event, Lock
 from typing import Any
 
 from tacit.certificates.cases import ROWS, Case, audited, calibrated
+from tacit.certificates.measurements import read_measurements
 from tacit.errors import InputError, RefusedError, expected
 from tacit.files import write_atomically
 from tacit.processes import Worker
@@ -179,7 +180,7 @@ def load(folder: Path) -> dict[str, Any]:
     """What has been made so far."""
     empty: dict[str, Any] = {"audits": {}, "calibrations": {}, "made_with": versions()}
     path = folder / FILE
-    return json.loads(path.read_text("utf-8")) if path.exists() else empty
+    return read_measurements(path) if path.exists() else empty
 
 
 def work() -> Iterable[tuple[str, Case]]:

@@ -28,6 +28,7 @@ from tacit.cli import (
     init,
     key,
     ledger,
+    migrate,
     partial,
     release,
     report,
@@ -78,6 +79,7 @@ app.command()(infer.infer)
 app.command()(drawn.drawn)
 app.command()(report.report)
 app.command()(report.cite)
+app.command()(migrate.migrate)
 app.command()(audit.audit)
 app.command()(calibrate.calibrate)
 app.command()(partial.partial)

@@ -21,6 +21,7 @@ ORDER = (
     "drawn",
     "report",
     "cite",
+    "migrate",
     "simulate",
     "audit",
     "calibrate",

@@ -54,7 +54,7 @@ class Collector(ThreadingHTTPServer):
         self.journal = journal
         plain = json.dumps(form.to_plain(), ensure_ascii=True).encode("ascii")
         self.files = {**page, "/form.json": File("application/json", plain)}
-        self.largest_body = largest_submission(form)
+        self.largest_body = form.largest_submission
         self.places = Places(_AT_ONCE)
         super().__init__(address, _Handler)
 
@@ -76,15 +76,6 @@ class Collector(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: the usual words name the caller's address."""
-
-
-def largest_submission(form: Form) -> int:
-    """How many bytes a submission can have, with room for white space."""
-    total = 256
-    for question in form.questions:
-        longest = max(len(str(v)) for block in question.protocol.reports.blocks for v in (*block.low, *block.high))
-        total += len(question.name) + 16 + question.protocol.reports.size * (longest + 4)
-    return 2 * total
 
 
 class _Deadline(io.RawIOBase):
@@ -138,6 +129,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _store(self) -> tuple[int, str]:
         if self.path != "/reports":
             return 404, "There is nothing here."
+        if len(set(self.headers.get_all("Content-Length", []))) > 1:
+            return 400, "Expected one Content-Length."
         length = self._length()
         if length is None:
             return 411, "Expected a Content-Length."
