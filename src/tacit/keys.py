@@ -14,14 +14,17 @@ import binascii
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_writable, read_text, write_atomically
+from tacit.reading import strict_json
 
 FORMAT = 1
+_LARGEST = 2**16  # bytes of a key file
 _LARGEST_NAME = 100
 
 
@@ -159,12 +162,10 @@ def _text(kind: str, name: str, key: bytes) -> bytes:
 
 def _read(path: str | Path, kind: str) -> tuple[str, bytes]:
     """Name and bytes; no message quotes the content, which may be a private key."""
-    try:
-        plain: Any = json.loads(read_text(path, name="key"))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        plain = None
+    plain: Any = None
+    text = read_text(path, name="key", limit=_LARGEST)
+    with suppress(InputError):
+        plain = strict_json(text, "key")
     if not isinstance(plain, dict) or plain.get("tacit") not in ("private key", "public key"):
         raise expected("key", str(path), "to be a key file that `tacit key new` made")
     if plain["tacit"] != kind:

@@ -12,6 +12,7 @@ from tacit.errors import expected
 from tacit.files import read_text
 from tacit.ledger.chain import Entry
 
+_LARGEST = 2**25  # bytes of a file of heads: a line for each of two hundred thousand releases
 _MARK = "tacit-ledger-head"
 _LINE = re.compile(_MARK + r" ([0-9a-f]{32}) ([1-9][0-9]{0,17}) ([0-9a-f]{64}) ([0-9]{4}-[0-9]{2}-[0-9]{2})")
 
@@ -56,7 +57,7 @@ def heads_of(given: str | Path) -> list[Head]:
     """One line, or all lines of a file."""
     if isinstance(given, str) and given.strip().startswith(_MARK):
         return [Head.read(given)]
-    lines = [line for line in read_text(given, name="head").splitlines() if line.strip()]
+    lines = [line for line in read_text(given, name="head", limit=_LARGEST).splitlines() if line.strip()]
     return [Head.read(line) for line in lines or [""]]
 
 
