@@ -36,7 +36,7 @@ def read_evidence(text: str) -> tuple[Release | PublishedReports, ...]:
     again = any(rows[one.dataset] != (one.n, one.plan.mechanism.person) for one in releases)
     if again or len({one.id for one in releases}) < len(releases) or len({one.entries for one in releases}) > 1:
         raise InputError(
-            "Expected the releases of the posterior to differ in id and share their entries, and those of one dataset n."
+            "Expected the releases of a posterior to differ in id and share their entries, and those of one dataset n."
         )
     return found
 
