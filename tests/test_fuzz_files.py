@@ -18,6 +18,13 @@ def test_a_forged_file_is_read_or_refused(kind):
     assert min(counts["accepted"], counts["refused"]) >= 3  # a forger that only spoils would test little
 
 
+def test_what_a_long_run_found_stays_mended():
+    """Arrow ended the process over a footer that contradicts itself."""
+    counts, complaint = fuzz_files.run("reports", inputs=1, seed=7, first=1171)
+    assert not complaint
+    assert counts["refused"] == 1
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -138,7 +138,7 @@ class Posterior:
     @property
     def prior(self) -> Mapping[str, Any]:
         """The prior's numbers by name."""
-        return strict_json(self.tree.attrs["prior"], "prior")
+        return strict_json(self.tree.attrs["prior"], "prior", constants=True)
 
     def draws(self, name: str) -> Any:
         """All draws of one parameter, chains joined, draws first."""

@@ -37,8 +37,10 @@ def read_evidence(text: str) -> tuple[Release | PublishedReports, ...]:
     releases = [one for one in found if isinstance(one, Release)]
     rows = {one.dataset: (one.n, one.plan.mechanism.person) for one in releases}
     again = any(rows[one.dataset] != (one.n, one.plan.mechanism.person) for one in releases)
-    if again or len({one.id for one in releases}) < len(releases):
-        raise InputError("Expected the releases of the posterior to differ in id, and those of one dataset to share n.")
+    if again or len({one.id for one in releases}) < len(releases) or len({one.entries for one in releases}) > 1:
+        raise InputError(
+            "Expected the releases of a posterior to differ in id and share their entries, and those of one dataset n."
+        )
     return found
 
 
@@ -88,7 +90,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
         or len(names) + len(others) < len(file.places)
         or file.attributes["method"] not in {**plan.model.methods, **plan.model.draw_methods}
         or not all(_NUMBER.fullmatch(file.attributes[name]) for name in ("seed", "warmup"))
-        or not _is_prior(strict_json(file.attributes["prior"], "prior"))
+        or not _is_prior(strict_json(file.attributes["prior"], "prior", constants=True))
         or any(file.places[name].shape != lead for name in others)
     ):
         raise broken(path)
