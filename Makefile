@@ -61,10 +61,11 @@ system-deps:
 	apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver nodejs \
 	  openjdk-17-jre-headless r-base-core r-cran-jsonlite r-cran-ncdf4
 
-# Needs uv: resolves every extra for Python 3.11 to 3.13 at once.
+# Needs uv: resolves every extra for Python 3.11 to 3.13 at once, and writes the hashes of what tacit itself needs.
+LOCK := --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --quiet
 lock:
-	uv pip compile pyproject.toml --universal --all-extras --python-version 3.11 --no-emit-index-url --no-header \
-	  --no-annotate --quiet --upgrade --output-file constraints.txt
+	uv pip compile pyproject.toml $(LOCK) --all-extras --upgrade --output-file constraints.txt
+	uv pip compile pyproject.toml $(LOCK) --constraint constraints.txt --generate-hashes --output-file constraints-hashes.txt
 
 clean:
 	rm -rf $(VENV) $(BENCH) build dist site demo-output

@@ -45,8 +45,8 @@ def rows(hidden: int = 10, count: int = 8192, epsilon: float = 5.0, times: int =
     plan = tacit.Plan(
         tacit.Network(f"distance ~ {' + '.join(names)}", hidden=hidden),
         tacit.Schema(distance=(0, 1.5), **bounds),
-        tacit.PureDP(epsilon),
-        tacit.PosteriorSample(loss="beta-divergence", sampler="mcmc", gamma=0.0, options={"sigma_min": SCATTER}),
+        tacit.ApproxDP(epsilon, 1e-6),
+        tacit.PosteriorSample(loss="beta-divergence", gamma=1e-12, assume="converged", options={"sigma_min": SCATTER}),
     )
     crossing = plan.crossing()
     collected = crossing.collector()

@@ -52,9 +52,9 @@ def rows() -> list[dict[str, Any]]:
             "poisson": (tacit.PoissonRegression("y ~ a + b"), [0, 40], rng.poisson(np.log1p(np.exp(u))), {}),
         }
         for name, (model, response, y, options) in cases.items():
-            mechanism = tacit.PosteriorSample(loss="beta-divergence", sampler="mcmc", gamma=0.0, options=options)
+            mechanism = tacit.PosteriorSample(loss="beta-divergence", gamma=1e-9, assume="converged", options=options)
             schema = tacit.Schema(y=response, a=free(), b=free())
-            plan = tacit.Plan(model, schema, tacit.PureDP(1.0), mechanism)
+            plan = tacit.Plan(model, schema, tacit.ApproxDP(1.0, 1e-6), mechanism)
             crossing = plan.crossing()
             source = open_source({"y": y, "a": a, "b": b}, crossing.columns, schema)
             _, collected = collect(source, plan)

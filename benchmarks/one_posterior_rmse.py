@@ -52,6 +52,7 @@ def rows(repeats: int = REPEATS) -> list[dict[str, Any]]:
             if bounds.entry is None and name in ("output, coordinates", "output, sphere"):
                 continue  # without a bound on each entry they are worse forms of "ball"
             row: dict[str, Any] = {"design": design, "method": name, "pure": name in METHODS and method.pure}
+            row["assumed"] = name in METHODS and method.assumed
             for epsilon in EPSILONS:
                 given = Problem(x, y, epsilon, DELTA, SD, bounds, SEED)
                 off = np.linalg.norm(method.estimate(given) - theta, axis=1)
@@ -70,6 +71,7 @@ def page(table: list[dict[str, Any]], repeats: int) -> str:
         for row in table:
             if row["design"] == design:
                 kind = "none" if "not private" in row["method"] else "pure" if row["pure"] else "delta = 1e-5"
+                kind = f"{kind}, assumed" if row["assumed"] else kind
                 lines.append(
                     f"| {row['method']} | {kind} | " + " | ".join(row[f"epsilon {e:g}"] for e in EPSILONS) + " |"
                 )

@@ -36,10 +36,9 @@ def cases() -> dict[str, tuple[tacit.Plan, Any]]:
         schema = tacit.Schema(y=["no", "yes"], **dict.fromkeys(names, (-1, 1)))
         x = rng.uniform(-1, 1, (n, columns))
         y = np.where(rng.random(n) < 1 / (1 + np.exp(-x.sum(axis=1))), "yes", "no")
-        said = {"sampler": sampler, **({"gamma": 0} if sampler == "mcmc" else {})}
-        plan = tacit.Plan(
-            tacit.LogisticRegression("y ~ " + " + ".join(names)), schema, tacit.GDP(1.0), tacit.PosteriorSample(**said)
-        )
+        said = {"sampler": sampler, **({"gamma": 1e-9, "assume": "converged"} if sampler == "mcmc" else {})}
+        model, budget = tacit.LogisticRegression("y ~ " + " + ".join(names)), tacit.ApproxDP(1.0, 1e-5)
+        plan = tacit.Plan(model, schema, budget, tacit.PosteriorSample(**said))
         rows = {"y": list(y), **dict(zip(names, x.T, strict=True))}
         found[f"logistic, {n:,} rows, {columns} covariates, {sampler}"] = (plan, rows)
     return found

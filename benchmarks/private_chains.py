@@ -35,18 +35,19 @@ def plans(epsilon: float, n: int) -> dict[str, Any]:
 
     model, schema = tacit.LogisticRegression("y ~ x"), tacit.Schema(x=(-1, 1), y=["no", "yes"])
     budget = tacit.ApproxDP(epsilon, DELTA)
+    chain: dict[str, Any] = {"loss": "beta-divergence", "gamma": 1e-9, "assume": "converged"}
     found = {
         "no privacy: one draw, weight 1": tacit.Plan(
             model,
             schema,
-            tacit.PureDP(4.001),
-            tacit.PosteriorSample(loss="beta-divergence", gamma=0.0, options={"beta": 1.5, "weight": 1.0}),
+            tacit.ApproxDP(4.001, DELTA),
+            tacit.PosteriorSample(**chain, options={"beta": 1.5, "weight": 1.0}),
         ),
         "one draw, if its chain converged": tacit.Plan(
             model,
             schema,
             budget,
-            tacit.PosteriorSample(loss="beta-divergence", gamma=0.0, options={"beta": 1.5}),
+            tacit.PosteriorSample(**chain, options={"beta": 1.5}),
         ),
     }
     for name, said in (

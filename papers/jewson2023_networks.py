@@ -36,8 +36,8 @@ RATES = (1e-2, 1e-1, 1.0)  # learning rates that the paper's DP-SGD is tuned ove
 TRUE_SD, HALF, SIGMA = 3.0, 30.0, 3.0  # of simulated weights; of the response's bounds; of its scatter
 TESTED = 2000
 SHOWN = {
-    "beta-divergence": ("#2f6690", "beta-divergence draw, default weight"),
-    "beta-divergence, weight 1": ("#7fb2d9", "beta-divergence draw, weight 1 (paper)"),
+    "beta-divergence": ("#2f6690", "beta-divergence draw, default weight (assumed)"),
+    "beta-divergence, weight 1": ("#7fb2d9", "beta-divergence draw, weight 1 (paper, assumed)"),
     "DP-SGD, paper": ("#c0562f", "DP-SGD, the paper's settings, delta = 1e-5"),
     "DP-SGD": ("#e8a87c", "DP-SGD, large batches, delta = 1e-5"),
 }
@@ -52,7 +52,8 @@ Networks: where this differs from the paper, and why
   are 4 times that, as for unmapped ones, and there is no constant, or nearly all labels of a data set would be one.
 * DP-SGD has Poisson batches and is priced for replace-one neighbours, for which its noise is about twice what it is
   for the paper's add-or-remove. Its learning rate is tuned on other data sets of the same law, free of charge.
-* Draws come from {COOLING.particles} particles that are cooled together, not from 1,000 steps of Stan.
+* Draws come from {COOLING.particles} particles that are cooled together, not from 1,000 steps of Stan. Their epsilon is
+  assumed, not proved: it is that of an exact draw, and nobody bounds how far particles are from one.
 """
 
 

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "clients" / "js" / "tacit-client.js"
-SURVEY = ROOT / "examples" / "survey"
+SURVEY = ROOT / "src" / "tacit" / "collector" / "survey"
 PLANS = [SURVEY / f"{name}.toml" for name in ("drove", "drugs", "weight")]
 TOOL = Path(sys.executable).parent / "tacit"
 
@@ -30,8 +30,8 @@ needs_chromium = pytest.mark.skipif(
 class Collecting:
     """A running `tacit collect`."""
 
-    def __init__(self, journal, plans=PLANS, page=SURVEY, port=0):
-        words = [TOOL, "collect", *plans, "--port", str(port), "--dataset", "survey", "-o", journal, "--json"]
+    def __init__(self, journal, plans=PLANS, page=SURVEY, port=0, dataset="survey"):
+        words = [TOOL, "collect", *plans, "--port", str(port), "--dataset", dataset, "-o", journal, "--json"]
         words += [] if page is None else ["--page", page]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         text = ""

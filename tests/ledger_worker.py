@@ -12,9 +12,7 @@ import time
 from fractions import Fraction
 
 from tacit.errors import RefusedError
-from tacit.ledger import Ledger, digest, store
-from tacit.ledger.accounts import replay
-from tacit.ledger.chain import read_chain
+from tacit.ledger import Ledger, digest
 from tacit.privacy.events import LaplaceEvent
 from tacit.privacy.filter import Filter
 
@@ -27,14 +25,12 @@ def say(*words: object) -> None:
 
 def careless_spend(ledger: Ledger, dataset: str, event: LaplaceEvent) -> None:
     """A planted fault: whether the event fits is decided before the lock is taken."""
-    with store.reading(ledger.path) as log:
-        account = replay(read_chain(log.rows(), log.head())[0])[0][dataset]
+    with ledger._reading() as book:
+        account = book.account(dataset)
     if not Filter(account.total).admits(account.spent, event):
         raise RefusedError
-    with store.writing(ledger.path) as log:
-        entries, _ = read_chain(log.rows(), log.head())
-        content = {"kind": "spend", "dataset": dataset, "event": event.to_plain(), "plan": PLAN, "unit": "row"}
-        log.append(len(entries) + 1, entries[-1].hash, content)
+    with ledger._writing() as book:
+        book.charge(dataset, book.account(dataset), event, PLAN)
 
 
 def race(careless: str) -> None:

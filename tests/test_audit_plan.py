@@ -146,6 +146,7 @@ class Opaque(Crossing):
     entries = property(lambda self: self.inner.entries)
     unit = property(lambda self: self.inner.unit)
     law = property(lambda self: self.inner.law)
+    basis = property(lambda self: self.inner.basis)
 
     def event(self):
         return self.inner.event()

@@ -93,7 +93,7 @@ def loss_of(density, theta, x, y, beta):
     import jax.numpy as jnp
 
     row_map = FarRowMap((constant(),), Sign("y", "y"))
-    loss = BetaLoss(row_map, Settings(loss="beta-divergence", sampler="mcmc", gamma=0.0), density)
+    loss = BetaLoss(row_map, Settings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), density)
     with float64():
         arrays = [jnp.asarray(np.asarray(v, float)) for v in (theta, x, y)]
         return np.asarray(loss.record_losses(*arrays, {"beta": beta, "weight": 1.0}))

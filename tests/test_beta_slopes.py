@@ -110,7 +110,7 @@ def test_rows_of_a_model_stay_within_its_bounds(family, beta):
     the boundary clip at the bound; here gradients and differences are held below it before any clipping: with a radius
     for twice the bound no vector reaches half of it by more than rounding."""
     model, schema, options = MODELS[family]
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence", gamma=0.0, options=options, n=800))
+    loss = beta_divergence(model, schema, Settings(loss="beta-divergence", options=options, n=800))
     loss = type(loss)(loss.rows, loss.sampling, loss.density, beta)
     bounds = row_bounds(loss, beta, None)
     rng = np.random.default_rng(2)
@@ -143,7 +143,7 @@ def test_rows_of_a_model_stay_within_its_bounds(family, beta):
 def test_a_model_without_a_bound_needs_a_clip():
     model = tacit.PoissonRegression("y ~ a")
     schema = tacit.Schema(y=(0, 9), a=(-1, 1))
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence", gamma=0.0))
+    loss = beta_divergence(model, schema, Settings(loss="beta-divergence"))
     with pytest.raises(InputError, match=r"Expected clip=None to be said: no bound"):
         row_bounds(loss, 1.5, None)
     found = row_bounds(loss, 1.5, 3.0)
@@ -154,7 +154,7 @@ def test_a_model_without_a_bound_needs_a_clip():
 
 def test_a_clip_below_the_proved_slope_is_used_and_said():
     model, schema, _ = MODELS["logistic"]
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence", gamma=0.0))
+    loss = beta_divergence(model, schema, Settings(loss="beta-divergence"))
     assert row_bounds(loss, 2.0, None) == RowBounds(1 + 1e-12, pytest.approx(8 / 27 * math.sqrt(3), rel=1e-6), True)
     assert not row_bounds(loss, 2.0, 0.1).proved
     assert row_bounds(loss, 2.0, 9.0).proved
@@ -163,6 +163,6 @@ def test_a_clip_below_the_proved_slope_is_used_and_said():
 def test_a_network_does_not_inherit_the_slope_of_its_law():
     model = tacit.Network("y ~ a + b", hidden=2)
     schema = MODELS["logistic"][1]
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence", gamma=0.0))
+    loss = beta_divergence(model, schema, Settings(loss="beta-divergence"))
     with pytest.raises(InputError, match="Expected clip"):
         row_bounds(loss, 1.5, None)

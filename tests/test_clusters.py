@@ -27,6 +27,7 @@ from tacit.cli import app
 from tacit.engines import engine as engine_module
 from tacit.engines.open import engine_of, opened_engine
 from tacit.engines.threads import Threads
+from tacit.screening import Screening
 from tacit.sources.base import Source
 from tacit.sources.csv_file import CsvFile
 from tacit.sources.open import open_source
@@ -120,6 +121,15 @@ def test_the_same_integers_on_three_engines(folder, cluster, monkeypatch):
     assert len(seen) == 8
     release = tacit.privatize(folder, PLAN, ledger=None, engine=cluster)
     assert release.n == expected[0]
+
+
+def test_a_screen_counts_the_same_on_three_engines(folder, cluster):
+    asked = Screening.of(PLAN, tacit.PureDP(1.0))
+    source = open_source(folder, *needed(asked))
+    (n, here), (again, there) = (collect(source, asked, None, engine) for engine in (Threads(2), cluster))
+    assert (n, here.totals) == (again, there.totals)
+    assert min(here.totals[:4]) == 0 < max(here.totals), "some classes are empty, others are not"
+    assert tacit.screen(folder, PLAN, epsilon=1.0, ledger=None, engine=cluster).n == n
 
 
 class Flaky(CsvFile):

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ from tacit.collector import server
 from tacit.collector.form import Form
 from tacit.collector.journal import Journal, read_reports
 from tacit.collector.page import load_page
+from tacit.collector.places import Places
+from tacit.collector.starter import new_survey
 from tacit.collector.submission import read_submission
 
 FORM = Form.load("survey", PLANS)
@@ -316,7 +319,14 @@ def test_requests_that_are_not_a_submission_of_the_page_are_refused(running):
         assert post(running.port, good, headers, path, method)[0] == wanted, (headers, path, method)
     assert post(running.port, b" " * 300_000)[0] == 413
     raw = b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    for request in (raw, raw.replace(b"Transfer-Encoding: chunked", b"Content-Length: -5"), b"\0\0\r\n\r\n"):
+    body = json.dumps(good).encode()
+    two = b"Content-Length: %d\r\nContent-Length: %d" % (len(body), len(body) - 1)
+    for request in (
+        raw,
+        raw.replace(b"Transfer-Encoding: chunked", b"Content-Length: -5"),
+        raw.replace(b"Transfer-Encoding: chunked", two) + body,
+        b"\0\0\r\n\r\n",
+    ):
         with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
             connection.sendall(request)
             assert connection.recv(100).split()[1] in (b"411", b"400")
@@ -370,6 +380,141 @@ def test_a_device_that_trickles_is_cut_off(tmp_path, monkeypatch):
     collector.shutdown()
     collector.server_close()
     book.close()
+
+
+@contextmanager
+def collecting_here(tmp_path, places=None):
+    """A collector in a thread of this process; yields its port and the path of its journal."""
+    book = Journal(tmp_path / "journal", FORM)
+    collector = server.listen("127.0.0.1", 0, FORM, book, {})
+    if places is not None:
+        collector.places = Places(places)
+    thread = threading.Thread(target=collector.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield collector.server_address[1]
+    finally:
+        collector.shutdown()
+        collector.server_close()
+        book.close()
+
+
+@pytest.mark.parametrize("trickling", [False, True], ids=["idle", "a byte now and then"])
+def test_many_slow_connections_leave_room_for_an_honest_device(tmp_path, trickling):
+    """300 connections that send half a head, and then nothing or a byte twice a second, against 256 places.
+
+    Honest devices are answered within seconds, one after the other, while all of that goes on. The deadline of 10
+    seconds alone, without making room, would keep the first of them waiting for that long.
+    """
+    with collecting_here(tmp_path) as port:
+        slow = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(300)]
+        stopped = threading.Event()
+
+        def trickle():
+            while not stopped.wait(0.5):
+                for connection in slow:
+                    with suppress(OSError):
+                        connection.send(b"x")
+
+        sender = threading.Thread(target=trickle)
+        try:
+            for connection in slow:
+                connection.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+            if trickling:
+                sender.start()
+            began = time.monotonic()
+            assert [post(port, made(i))[0] for i in range(20)] == [201] * 20
+            assert time.monotonic() - began < 6  # two of patience, and a loaded machine
+        finally:
+            stopped.set()
+            if trickling:
+                sender.join()
+            for connection in slow:
+                connection.close()
+    assert len(ids(tmp_path / "journal")) == 20
+
+
+def test_the_address_that_holds_most_places_makes_room(tmp_path, monkeypatch):
+    """Four places: three idle connections of one address, one of another, which is older and stays."""
+    monkeypatch.setattr("tacit.collector.places.PATIENCE", 0.3)
+
+    def connect(address):
+        return socket.create_connection(("127.0.0.1", port), timeout=10, source_address=(address, 0))
+
+    with collecting_here(tmp_path, places=4) as port:
+        lonely = connect("127.0.0.2")
+        crowd = [connect("127.0.0.3") for _ in range(3)]
+        time.sleep(0.6)
+        assert post(port, made(1))[0] == 201
+        assert post(port, made(2))[0] == 201
+        assert crowd[0].recv(1) == b"", "the oldest of the crowd was closed"
+        body = json.dumps(made(3)).encode()
+        head = f"POST /reports HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        lonely.sendall(head.encode() + body)
+        assert b" 201 " in lonely.recv(100)
+        for connection in (lonely, *crowd):
+            connection.close()
+
+
+def test_a_connection_whose_report_is_being_stored_is_not_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.collector.places.PATIENCE", 0.1)
+    slow_disk = Journal.append
+
+    def append(self, submission):
+        time.sleep(0.6)
+        return slow_disk(self, submission)
+
+    monkeypatch.setattr(Journal, "append", append)
+    with collecting_here(tmp_path, places=2) as port, ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(lambda i: post(port, made(i))[0], range(6))) == [201] * 6
+
+
+async def crowd(port, people):
+    """Everybody connects at one moment; who is cut off sends the very same again, as the client does."""
+    import asyncio
+
+    answers, again = {}, 0
+
+    async def one(i):
+        nonlocal again
+        body = json.dumps(made(i)).encode()
+        head = f"POST /reports HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        for _ in range(5):
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(head.encode() + body)
+                answer = await asyncio.wait_for(reader.read(), 120)
+                writer.close()
+                if answer:
+                    answers[i] = int(answer.split()[1])
+                    return
+            except OSError:
+                pass
+            again += 1
+
+    await asyncio.gather(*(one(i) for i in range(people)))
+    return answers, again
+
+
+@pytest.mark.parametrize("people", [300, pytest.param(2000, marks=pytest.mark.slow)])
+def test_a_crowd_at_one_moment_loses_nothing(tmp_path, people):
+    import asyncio
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < people + 400:
+        pytest.skip("NOT TESTED: too few files may be open at once")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, people + 400), hard))
+    try:
+        with collecting(tmp_path / "journal", page=None) as running:
+            answers, again = asyncio.run(crowd(running.port, people))
+            running.stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert sorted(answers) == list(range(people))
+    assert set(answers.values()) <= {200, 201}
+    assert sorted(ids(tmp_path / "journal")) == sorted(made(i)["id"] for i in range(people))
+    assert again <= people / 10, "nearly everybody is heard at the first time"
 
 
 def test_no_address_and_no_time_is_kept(tmp_path):
@@ -444,6 +589,32 @@ def test_plans_that_no_page_can_follow_are_refused(budget, mechanism, words):
     plan = tacit.Plan(tacit.Normal("weight"), tacit.Schema(weight=(40, 160)), budget, mechanism)
     with pytest.raises(tacit.InputError, match=words):
         Form.of_plans("survey", {"weight": plan})
+
+
+def test_what_no_client_accepts_is_refused_when_the_collector_starts():
+    def plan(column, epsilon):
+        return tacit.Plan(
+            tacit.Bernoulli(column), tacit.Schema({column: ["n", "y"]}), tacit.PureDP(epsilon), tacit.Local()
+        )
+
+    with pytest.raises(tacit.InputError, match="asked for twice"):
+        Form.of_plans("survey", {"a": plan("x", 1.0), "b": plan("x", 1.0)})
+    with pytest.raises(tacit.InputError, match="epsilon = 10"):
+        Form.of_plans("survey", {"a": plan("x", 5.0), "b": plan("y", 5.5)})
+    assert Form.of_plans("survey", {"a": plan("x", 5.0), "b": plan("y", 5.0)}).promise.epsilon >= 10
+
+
+def test_a_survey_to_start_from_comes_with_the_package(tmp_path):
+    """In a folder of its own it is whole: no link, a page that loads, plans that make the form of the page."""
+    written = new_survey(tmp_path / "habits")
+    assert sorted(path.name for path in written) == sorted(os.listdir(tmp_path / "habits"))
+    assert not any(path.is_symlink() for path in written)
+    page = load_page(tmp_path / "habits")
+    assert b"export function submission" in page["/tacit-client.js"].content
+    assert Form.load("survey", sorted((tmp_path / "habits").glob("*.toml"))) == FORM
+    for taken in (tmp_path / "habits", tmp_path / "habits" / "index.html", tmp_path / "no" / "folder"):
+        with pytest.raises(tacit.InputError, match="folder"):
+            new_survey(taken)
 
 
 def test_a_page_is_a_few_files_read_once(tmp_path):

@@ -20,11 +20,12 @@ import tacit
 
 rows = np.random.default_rng(3).uniform(-0.95, 0.95, 64)
 sampler, loss, gamma = sys.argv[1], sys.argv[2], None if sys.argv[1] == "rejection" else 0.1
+assume = "converged" if sampler == "mcmc" else None
 plan = tacit.Plan(
     tacit.LogisticRegression("ill ~ x", radius=1.0 if loss == "log-likelihood" else None),
     tacit.Schema(ill=["no", "yes"], x=(-1, 1)),
     tacit.ApproxDP(1.0, 0.6),
-    tacit.PosteriorSample(n=64, loss=loss, sampler=sampler, gamma=gamma),
+    tacit.PosteriorSample(n=64, loss=loss, sampler=sampler, gamma=gamma, assume=assume),
 )
 tacit.privatize({"x": rows, "ill": ["no", "yes"] * 32}, plan, ledger=None, dataset="made up")
 """

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InputError
 from tacit.models.formula import Formula, parse_formula
+from tacit.printable import flaw
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,9 @@ def test_what_is_refused_and_in_which_words(text, words):
 
 NAMES = st.one_of(
     st.from_regex(r"[A-Za-zäß_][A-Za-z0-9_.]{0,5}", fullmatch=True),
-    st.text(st.characters(exclude_characters="`", exclude_categories=["C", "Z"]), min_size=1, max_size=6),
+    st.text(st.characters(exclude_characters="`", exclude_categories=["C", "Z"]), min_size=1, max_size=6).filter(
+        lambda name: flaw(name) is None
+    ),
 )
 
 

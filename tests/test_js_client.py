@@ -216,6 +216,24 @@ def _changed(*path, to=None, drop=False):
     return form
 
 
+def _budgets(*epsilons):
+    """A form that keeps the budgets it states, which the collector's own code would not make."""
+    form = copy.deepcopy(_form())
+    for question, epsilon in zip(form["questions"], epsilons, strict=True):
+        question["plan"]["budget"]["epsilon"] = epsilon
+        if "epsilon" in question["protocol"]:
+            question["protocol"]["epsilon"] = f"{epsilon}/1"
+        else:
+            question["protocol"]["scale"] = max(1, -(-2 * 2**20 // epsilon))
+    return form
+
+
+def _one_column_twice():
+    form = copy.deepcopy(_form())
+    form["questions"][1] = {**copy.deepcopy(form["questions"][0]), "name": "again"}
+    return form
+
+
 BAD_FORMS = {
     "newer": _changed("format", to=2),
     "format as text": _changed("format", to="1"),
@@ -251,6 +269,13 @@ BAD_FORMS = {
     "encoder of levels": _changed("questions", 2, "encoder", to={"kind": "level", "column": "weight"}),
     "one level": _changed("questions", 0, "plan", "schema", "drove", to=["no"]),
     "bounds turned": _changed("questions", 2, "plan", "schema", "weight", to=[160, 40]),
+    "far too large a budget": _budgets(10**6, 1, 1),
+    "too large a budget in all": _budgets(4, 4, 3),
+    "one column under two names": _one_column_twice(),
+    "a line in the name": _changed("dataset", to="survey\nanother line"),
+    "a name turned round": _changed("dataset", to="survey \u202e"),
+    "a level of no width": _changed("questions", 0, "plan", "schema", "drove", to=["no", "no\u200b"]),
+    "equal levels": _changed("questions", 0, "plan", "schema", "drove", to=["no", "no"]),
     "null": None,
     "a list": [],
     "text": "form",
@@ -266,8 +291,12 @@ def test_a_form_that_is_not_understood_is_refused(tmp_path):
     const entries = Object.entries(input).map(([name, plain]) => [name, outcome(plain)]);
     console.log(JSON.stringify(Object.fromEntries(entries)));
     """
-    found = on_stream(tmp_path, b"", {"good": _form(), **BAD_FORMS}, script)
-    assert found.pop("good") == "read"
+    good = {"good": _form(), "at the limit": _budgets(4, 4, 2)}
+    found = on_stream(tmp_path, b"", {**good, **BAD_FORMS}, script)
+    assert [found.pop(name) for name in good] == ["read"] * 2
+    assert "column of its own" in found["one column under two names"]
+    assert "epsilon = 10" in found["far too large a budget"]
+    assert "epsilon = 10" in found["too large a budget in all"]
     for name, words in found.items():
         assert re.fullmatch(r"FormError: Expected [^\n]{10,200}\.", words), (name, words)
 
@@ -294,6 +323,84 @@ def test_a_submission_is_an_id_and_reports_and_no_error_quotes_an_answer(tmp_pat
     for words in found["errors"]:
         assert words.startswith("TypeError: Expected answers")
         assert "SECRET" not in words
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a device gives to one origin in all
+
+STORAGE = """
+const kept = new Map(Object.entries(input.kept ?? {}));
+const storage = { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => kept.set(key, value) };
+const broken = { getItem() { throw new Error(); }, setItem() { throw new Error(); } };
+const form = client.readForm(input.form);
+const attempt = (act) => { try { act(); return "done"; } catch (error) { return error.name; } };
+const total = (allowance) => client.asNumber(allowance.spent);
+"""
+
+
+@needs_node
+def test_an_allowance_adds_up_over_surveys_and_refuses_before_it_rolls(tmp_path):
+    """Exactly: ten times a tenth is one, and the eleventh does not fit. A renamed survey counts as any other."""
+    script = (
+        STORAGE
+        + """
+    const first = client.openAllowance(storage, 6);
+    const all = { drove: "yes", drugs: "daily", weight: 80 };
+    const renamed = client.readForm({ ...input.form, dataset: "another name" });
+    const outcomes = [form, renamed, form].map((asked) => {
+      const before = at;
+      return [attempt(() => client.submission(asked, all, first)), at > before, total(first)];
+    });
+    const other = client.openAllowance(storage, 6); // after a reload
+    const skipping = attempt(() => client.submission(form, { drove: "no" }, other));
+    const tenth = { numerator: 1n, denominator: 10n };
+    const small = client.openAllowance({ getItem: () => null, setItem() {} }, 1);
+    const tenths = Array.from({ length: 11 }, () => attempt(() => small.spend(tenth)));
+    console.log(JSON.stringify({ outcomes, skipping, left: other.remembers, tenths, kept: Object.fromEntries(kept) }));
+    """
+    )
+    found = on_stream(tmp_path, np.random.default_rng(3).bytes(2**14), {"form": _form()}, script)
+    assert found["outcomes"] == [["done", True, 3], ["done", True, 6], ["CeilingError", False, 6]]
+    assert found["skipping"] == "CeilingError"
+    assert found["left"]
+    assert found["tenths"] == ["done"] * 10 + ["CeilingError"]
+    assert json.loads(found["kept"]["tacit:allowance"])["spent"] == "6/1"
+
+
+@needs_node
+def test_an_allowance_is_lowered_by_the_person_and_never_raised(tmp_path):
+    script = (
+        STORAGE
+        + """
+    const allowance = client.openAllowance(storage, 6);
+    const ceilings = [4, 100, 0, -1, 2.5].map((asked) => (allowance.lower(asked), client.asNumber(allowance.ceiling)));
+    const again = client.openAllowance(storage, 6);
+    const tab = client.openAllowance(storage, 6); // another tab of the same browser
+    again.spend({ numerator: 2n, denominator: 1n });
+    const late = attempt(() => tab.spend({ numerator: 1n, denominator: 1n }));
+    again.startAnew();
+    const raised = new Map([["tacit:allowance", '{"spent":"0/1","ceiling":"1000/1"}']]);
+    const bad = ["", "{}", "null", '{"spent":"-1/1","ceiling":"6/1"}', '{"spent":"1/0","ceiling":"6/1"}'];
+    const spoiled = bad.map((text) => {
+      const one = client.openAllowance({ getItem: () => text, setItem() {} }, 6);
+      return [attempt(() => one.spend({ numerator: 1n, denominator: 100n })), one.remembers];
+    });
+    const none = client.openAllowance(broken, 6);
+    const without = [1, 2, 3].map((i) => attempt(() => none.spend({ numerator: 3n, denominator: 1n })));
+    console.log(JSON.stringify({
+      ceilings, late, spoiled, without, remembers: none.remembers, again: client.asNumber(again.ceiling),
+      raised: client.asNumber(client.openAllowance({ getItem: (key) => raised.get(key), setItem() {} }, 6).ceiling),
+    }));
+    """
+    )
+    found = on_stream(tmp_path, b"", {"form": _form()}, script)
+    assert found["ceilings"] == [4, 6, 0, 0, 2.5]
+    assert found["again"] == 2.5
+    assert found["late"] == "CeilingError"
+    assert found["raised"] == 6
+    assert found["spoiled"] == [["CeilingError", False]] * 5
+    assert found["without"] == ["done", "done", "CeilingError"]
+    assert not found["remembers"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -416,7 +523,7 @@ def test_the_client_has_one_source_of_randomness_and_no_dependency():
     for word in (r"Math\.random", r"Math\.exp", r"Math\.log", r"console\.", r"\bimport\b", r"\brequire\b", r"\beval\b"):
         assert not re.search(word, code), word
     assert len(re.findall(r"getRandomValues", code)) == 1
-    assert len(SOURCE) < 24_000
+    assert len(SOURCE) < 27_000
 
 
 def test_the_client_speaks_what_a_form_may_ask():

@@ -25,7 +25,10 @@ import tacit
 from tacit.cli.ledger import app
 from tacit.errors import InputError, RefusedError
 from tacit.ledger import Ledger, Receipt, digest, store, words
-from tacit.ledger import ledger as ledger_module
+from tacit.ledger import head as head_module
+from tacit.ledger.accounts import replay
+from tacit.ledger.chain import read_chain
+from tacit.ledger.state import root
 from tacit.mechanisms.add_noise import AddNoise
 from tacit.mechanisms.person import Person
 from tacit.plan import Plan
@@ -152,9 +155,9 @@ def test_a_plan_split_over_five_releases_is_admitted_to_the_end(ledger, total):
 def test_the_clock_decides_nothing(ledger, monkeypatch):
     receipts = [ledger.spend("a", QUARTER, PLAN)]
     for now in (0.0, -1e9, 4e9):
-        monkeypatch.setattr(ledger_module.time, "time", lambda now=now: now)
+        monkeypatch.setattr(head_module.time, "time", lambda now=now: now)
         receipts.append(ledger.spend("a", QUARTER, PLAN))
-    assert [entry.content["time"][:4] for entry in ledger.entries("a")[2:]] == ["1970", "1938", "2096"]
+    assert [entry.content["date"][:4] for entry in ledger.entries("a")[2:]] == ["1970", "1938", "2096"]
     with pytest.raises(RefusedError):
         ledger.spend("a", QUARTER, PLAN)
     assert [receipt.entry for receipt in receipts] == [3, 4, 5, 6]
@@ -407,10 +410,40 @@ def rewrite(path, number, change):
             connection.execute(statement)
 
 
+def forge(path, number, change):
+    """`rewrite`, and make everything again that follows from the log: what spends vouch for, and the tables."""
+    rewrite(path, number, change)
+    with raw(path) as connection:
+        count = connection.execute("SELECT max(number) FROM log").fetchone()[0]
+        for i in range(1, count + 1):
+            rows = connection.execute("SELECT number, content, hash FROM log ORDER BY number").fetchall()
+            entries, _ = read_chain([(n, c.encode(), h.encode()) for n, c, h in rows], [])
+            accounts, problems = replay(entries[:i])
+            assert problems == []
+            texts = {name: account.state.text() for name, account in accounts.items()}
+            vouch = root({name: digest(text) for name, text in texts.items()})
+            if "state" in entries[i - 1].content:
+                rewrite(path, i, lambda content, v=vouch: json.dumps({**json.loads(content), "state": v}, **COMPACT))
+        connection.execute("DELETE FROM accounts")
+        connection.execute("DELETE FROM released")
+        for name, text in texts.items():
+            connection.execute(
+                "INSERT INTO accounts (dataset, state, digest) VALUES (?, ?, ?)", (name, text, digest(text))
+            )
+        for account in accounts.values():
+            connection.executemany("INSERT INTO released VALUES (?, ?)", list(account.released.items()))
+
+
+COMPACT = {"sort_keys": True, "separators": (",", ":")}
+
+
 def test_an_edited_ledger_contradicts_a_published_receipt(ledger, path):
     published = [ledger.spend("a", HALF, PLAN), ledger.spend("a", QUARTER, PLAN)]
     rewrite(path, 3, lambda content: content.replace("1/2", "1/4"))
-    assert Ledger(path).verify() == []  # the chain alone cannot tell
+    assert Ledger(path).verify() == ["what it keeps of its accounts is not what its entries add up to"]
+    forge(path, 3, lambda content: content)
+    assert Ledger(path).verify() == []  # who makes everything again cannot be told by the ledger alone
+    assert Ledger(path).left("a").left == PureDP(0.5)
     assert Ledger(path).verify(published) == [
         "entry 3 or one before it is not what it was when the receipt was given",
         "entry 4 or one before it is not what it was when the receipt was given",
@@ -430,20 +463,35 @@ def test_an_older_copy_contradicts_a_published_receipt(ledger, path, tmp_path):
 def test_an_overspent_or_senseless_log_is_reported(ledger, path):
     ledger.spend("a", HALF, PLAN)
     ledger.spend("a", QUARTER, PLAN)
-    rewrite(path, 4, lambda content: content.replace("1/4", "3/4"))
+    forge(path, 4, lambda content: content.replace("1/4", "3/4"))
     assert Ledger(path).verify() == ["the data set 'a' has spent more than its total, epsilon = 1"]
-    for change, problem in (
-        (lambda content: content.replace('"dataset":"a"', '"dataset":"b"'), "entry 4 makes no sense"),
-        (lambda content: content.replace('"kind":"spend"', '"kind":"gift"'), "entry 4 makes no sense: the kind 'gift'"),
-        (lambda content: content.replace('"entry":4', '"entry":5'), "entry 4 does not say which entry it is"),
-        (lambda content: content[:-1], "entry 4 does not say which entry it is"),
+    forge(path, 4, lambda content: content.replace("3/4", "1/4"))
+    vouch = "what it keeps of its accounts is not what its last spend vouches for"
+    for change, problem, refusal in (
+        (lambda content: content.replace('"dataset":"a"', '"dataset":"b"'), "entry 4 makes no sense", None),
+        (lambda content: content.replace('"kind":"spend"', '"kind":"gift"'), "entry 4 makes no sense: the kind", vouch),
+        (lambda content: content.replace('"state":"', '"state":"0'), vouch, vouch),
+        (lambda content: content.replace('"entry":4', '"entry":5'), "entry 4 does not say which entry it is", ""),
+        (lambda content: content[:-1], "entry 4 does not say which entry it is", ""),
     ):
         copy = path.with_name("copy.db")
         shutil.copy(path, copy)
         rewrite(copy, 4, change)
         assert any(found.startswith(problem) for found in Ledger(copy).verify())
-        with pytest.raises(RefusedError, match=f"to be intact: {problem}"):
-            Ledger(copy).spend("a", PureEvent(Fraction(1, 100)), PLAN)
+        with pytest.raises(
+            RefusedError, match=f"to be intact: {refusal or problem}" if refusal is not None else "room"
+        ):
+            Ledger(copy).spend("a", PureEvent(Fraction(26, 100)), PLAN)
+
+
+@pytest.mark.parametrize("total", [PureDP(1.0), ZCDP(1.0), GDP(1.0), RenyiDP(8.0, 1.0), ApproxDP(1.0, 1e-6)])
+def test_an_event_beyond_all_numbers_is_a_problem_and_no_crash(path, total):
+    made = Ledger.create(path)
+    made.new_dataset("b", total)
+    made.spend("b", LaplaceEvent(Fraction(1, 50), 100), PLAN)
+    rewrite(path, 3, lambda content: content.replace('"1/50"', f'"{10**400}/1"'))
+    (*_, problem) = made.verify()
+    assert problem.startswith(("entry 3 makes no sense", "the data set 'b' has spent more than its total"))
 
 
 def test_another_ledger_in_the_same_place_is_noticed(ledger, path):
@@ -609,11 +657,14 @@ def test_files_that_are_no_ledgers(tmp_path, path):
 
 
 def test_other_formats_are_refused(ledger, path):
-    sql(path, "PRAGMA user_version = 2")
-    with pytest.raises(InputError, match="to have format 1, not 2; it was written by a newer tacit"):
+    sql(path, f"PRAGMA user_version = {store.FORMAT + 1}")
+    with pytest.raises(InputError, match=r"to have a format from 1 to \d+, not \d+; it was written by a newer tacit"):
         ledger.spend("a", HALF, PLAN)
     sql(path, "PRAGMA user_version = 0")
-    with pytest.raises(InputError, match="to have format 1, not 0"):
+    with pytest.raises(InputError, match=r"to have a format from 1 to \d+, not 0\."):
+        Ledger(path)
+    sql(path, "PRAGMA user_version = 1")  # the tables of the newest format do not belong there
+    with pytest.raises(InputError, match="its tables or triggers have been changed"):
         Ledger(path)
 
 
@@ -746,8 +797,10 @@ def harm(spent, damage):
         ledger.spend("a", LaplaceEvent(Fraction(1, 40), 100), PLAN)
     except (InputError, RefusedError):
         return True
-    # The spend went through, so nothing that counts may have changed.
-    assert [e.hash for e in ledger.entries()[:-1]] == [e.hash for e in spent.entries()]
+    # The spend went through. If `verify` saw nothing before it, then nothing may have changed.
+    if not problems:
+        assert [e.hash for e in ledger.entries()[:-1]] == [e.hash for e in spent.entries()]
+        assert ledger.verify() == []
     return bool(problems)
 
 

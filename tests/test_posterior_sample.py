@@ -68,7 +68,7 @@ PLANS = {
         tacit.SoftmaxRegression("area ~ age", radius=1.0),
         MIXED,
         tacit.ApproxDP(1.0, 1e-5),
-        tacit.PosteriorSample(tempering="concentrated", sampler="mcmc", gamma=1e-8),
+        tacit.PosteriorSample(tempering="concentrated", sampler="mcmc", gamma=1e-8, assume="converged"),
     ),
 }
 
@@ -102,7 +102,7 @@ def test_a_release_survives_being_written_and_cannot_be_edited(name, tmp_path):
     path = release.save(tmp_path / "release.json")
     assert tacit.Release.load(path) == release
     plain = release.to_plain()
-    assert plain["guarantee"]["assumes"][0] == "exact draw, ideal arithmetic"
+    assert plain["guarantee"]["assumes"][0] in ("exact draw, ideal arithmetic", "ideal arithmetic")
     for field in ("unit", "entries", "sample", "guarantee", "plan"):
         for wrong in (None, "x", -1, [], {}):
             with pytest.raises(tacit.InputError, match="Expected"):
@@ -221,8 +221,13 @@ def test_the_number_of_rows_must_be_the_declared_one(tmp_path):
         (tacit.LinearRegression("dose ~ age"), tacit.GDP(0.1), {}, "bounded gradient"),
         (tacit.PoissonRegression("dose ~ age"), tacit.GDP(0.1), {}, "bounded gradient"),
         (tacit.LogisticRegression("ill ~ age"), tacit.PureDP(1.0), {}, "to be met"),
-        (tacit.LogisticRegression("ill ~ age"), tacit.GDP(1.0), {"sampler": "mcmc"}, "gamma"),
-        (tacit.LogisticRegression("ill ~ age"), tacit.GDP(1.0), {"sampler": "mcmc", "gamma": 0.1}, "to be met"),
+        (tacit.LogisticRegression("ill ~ age"), tacit.GDP(1.0), {"sampler": "mcmc"}, "assume=None to be"),
+        (
+            tacit.LogisticRegression("ill ~ age"),
+            tacit.ApproxDP(1.0, 1e-5),
+            {"sampler": "mcmc", "gamma": 0.1, "assume": "converged"},
+            "to be met",
+        ),
         (
             tacit.LogisticRegression("ill ~ age"),
             tacit.GDP(1.0),
@@ -259,6 +264,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(model, budget, said, sentence
         ({"sampler": "gibbs"}, "sampler='gibbs'"),
         ({"private": "x"}, "private='x'"),
         ({"gamma": -1}, "gamma=-1"),
+        ({"assume": True}, "assume=True"),
         ({"prior": [1]}, "prior="),
     ],
 )
@@ -298,7 +304,10 @@ FAMILY_EXAMPLES = {
 def test_every_registered_family_is_drawn_from_or_refused(name, budget):
     """A family that is registered is tested here: what is not refused in one sentence is priced within the budget."""
     model, schema, *_ = FAMILY_EXAMPLES[name]
-    said = {"n": 50, **({} if isinstance(model, ConjugateModel) else {"sampler": "mcmc", "gamma": 0})}
+    said: dict = {"n": 50}
+    if not isinstance(model, ConjugateModel):
+        chain = {"sampler": "mcmc", "gamma": 1e-7, "assume": "converged"}
+        said |= chain if isinstance(budget, tacit.ApproxDP) else {"sampler": "rejection"}
     able = isinstance(model, tacit.NormalMean | tacit.LogisticRegression | tacit.SoftmaxRegression)
     if not able and (isinstance(budget, tacit.GDP) or not isinstance(model, ConjugateModel)):
         with pytest.raises(tacit.InputError, match="Expected "):
@@ -358,6 +367,6 @@ def test_a_plan_of_draws_is_explained_in_words():
 
     for plan in PLANS.values():
         lines = explain(plan)
-        assert any("exact draw, ideal arithmetic" in line for line in lines)
+        assert any("ideal arithmetic" in line for line in lines)
         assert json.loads(json.dumps(explain_plain(plan)))["sample"]["draws"] == plan.mechanism.draws
     assert isinstance(PLANS["share"].crossing(), PosteriorDraws)

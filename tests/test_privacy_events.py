@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InputError
 from tacit.privacy import gaussian
-from tacit.privacy.approximate_event import ApproximateEvent
+from tacit.privacy.approximate_event import ApproximateEvent, AssumedEvent, NearEvent
 from tacit.privacy.conjugate_event import ConjugateEvent
 from tacit.privacy.conversions import discrete_laplace_renyi, laplace_renyi, pure_to_delta
 from tacit.privacy.events import (
@@ -45,6 +45,7 @@ EXAMPLES = [
     RepeatedEvent(LaplaceEvent(HALF, 3), 4),
     RepeatedEvent(GaussianEvent(Fraction(1, 9), Fraction(0)), 2),
     ApproximateEvent(PureEvent(Fraction(7, 5)), Fraction(1, 10**6)),
+    AssumedEvent(BoundedRangeEvent(1), Fraction(1, 10**6)),
     ApproximateEvent(RepeatedEvent(BoundedRangeEvent(HALF), 2), Fraction(1, 10**9)),
     ConjugateEvent("beta", (Fraction(3), Fraction(4)), HALF, 50, 1),
     ConjugateEvent("gamma-shape", (Fraction(5),), HALF, 0, 2),
@@ -187,7 +188,7 @@ def test_each_price_implies_the_looser_ones(event):
         assert value <= order * event.rho() * (1 + 1e-13)
         assert value <= float(event.epsilon()) * (1 + 1e-13)
     profile = [event.delta(e) for e in (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)]
-    if isinstance(event, ApproximateEvent):
+    if isinstance(event, NearEvent):
         assert all(event.event.delta(e) < event.delta(e) < 1 for e in (0.0, 0.1, 0.5, 1.0, 2.0, 5.0))
     else:
         assert all(0 <= b <= a <= 1 for a, b in itertools.pairwise(profile))
@@ -286,7 +287,7 @@ def test_every_event_answers_every_definition(event):
     class Other(Guarantee):
         def _check(self) -> None: ...
 
-        def sentence(self) -> str:
+        def _promise(self) -> str:
             return ""
 
     with pytest.raises(InputError, match="Expected guarantee="):

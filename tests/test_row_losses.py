@@ -332,18 +332,22 @@ def test_gamma_is_part_of_delta():
     assert event.delta(1.0) == pytest.approx(exact.delta(1.0) + (1 + math.e) * 3e-6, rel=1e-9)
     assert event.mu() == event.rho() == event.epsilon() == event.renyi(2.0) == math.inf
     assert any("gamma = 1e-06" in text for text in loss.assumes({}))
-    trusting = loss_for(TWO, UNIT, tacit.PosteriorSample(sampler="mcmc", gamma=0))
-    assert any("nothing proves" in text for text in trusting.assumes({}))
+    for gamma in (None, 0):
+        with pytest.raises(tacit.InputError, match="gamma"):
+            loss_for(TWO, UNIT, tacit.PosteriorSample(sampler="mcmc", gamma=gamma)).event(
+                {"weight": 0.1, "precision": 1.0}
+            )
     assert not any("Markov" in text for text in loss_for(TWO, UNIT, tacit.PosteriorSample()).assumes({}))
     with pytest.raises(tacit.InputError, match="to be met"):
-        weight_of(tacit.ApproxDP(1.0, 1e-5), sampler="mcmc", gamma=1e-4)
+        weight_of(tacit.ApproxDP(1.0, 1e-5), sampler="mcmc", gamma=1e-4, assume="converged")
 
 
 def test_an_approximate_event_is_admitted_beside_others():
     """The Gaussian route of the filter takes its slack; alone it satisfies its own budget."""
     from tacit.privacy.filter import Filter
 
-    plan = tacit.Plan(TWO, UNIT, tacit.ApproxDP(1.0, 1e-5), tacit.PosteriorSample(sampler="mcmc", gamma=1e-9, draws=1))
+    chain = tacit.PosteriorSample(sampler="mcmc", gamma=1e-9, assume="converged")
+    plan = tacit.Plan(TWO, UNIT, tacit.ApproxDP(1.0, 1e-5), chain)
     total = Filter(tacit.ApproxDP(2.0, 1e-5))
     assert total.within([plan.event()] * 2)
     assert not total.within([plan.event()] * 20)
@@ -362,7 +366,7 @@ def test_events_of_draws_survive_being_written():
     from tacit.privacy.events import event_from_plain
 
     for said, budget in (
-        ({"sampler": "mcmc", "gamma": 1e-7, "draws": 2}, tacit.ApproxDP(1.0, 1e-5)),
+        ({"sampler": "mcmc", "gamma": 1e-7, "draws": 2, "assume": "converged"}, tacit.ApproxDP(1.0, 1e-5)),
         (
             {"loss": "bounded-log-likelihood", "options": {"bound": 2.0}, "draws": 3, "sampler": "rejection"},
             tacit.PureDP(1.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -12,9 +13,16 @@ import tacit
 
 sklearn_base = pytest.importorskip("sklearn.base")
 
-from sklearn.model_selection import cross_val_score  # noqa: E402
+from sklearn import config_context  # noqa: E402
+from sklearn.ensemble import BaggingRegressor  # noqa: E402
+from sklearn.frozen import FrozenEstimator  # noqa: E402
+from sklearn.inspection import permutation_importance  # noqa: E402
+from sklearn.metrics import PredictionErrorDisplay, check_scoring, make_scorer  # noqa: E402
+from sklearn.model_selection import cross_val_predict, cross_val_score  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils import estimator_checks  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+from sklearn.utils.metadata_routing import UNUSED  # noqa: E402
 
 from tacit.sklearn import ChargedAgainWarning, TacitClassifier, TacitRegressor  # noqa: E402
 
@@ -61,11 +69,11 @@ def test_a_fit_is_a_release_and_an_inference(book, rows):
     assert found["age"] == pytest.approx(5, abs=0.25)
     assert found["smoker[yes]"] == pytest.approx(200, abs=9)
     points = pd.DataFrame({"smoker": ["no", "yes"], "age": [30.0, 60.0]})
-    mean, sd = model.predict(points, return_std=True)
+    mean, sd = model.predict_public(points, return_std=True)
     np.testing.assert_allclose(mean, [250, 600], atol=12)
     np.testing.assert_allclose(sd, 30, rtol=0.25)
-    np.testing.assert_array_equal(model.predict(points), mean)
-    as_array = TacitRegressor(LINEAR, ledger=False, **FAST).fit(
+    np.testing.assert_array_equal(model.predict_public(points), mean)
+    as_array = TacitRegressor(LINEAR, ledger=None, **FAST).fit(
         rows[["age", "smoker"]].to_numpy(dtype=object), rows["cost"].to_numpy()
     )
     assert as_array.release_.ledger is None
@@ -91,7 +99,7 @@ def test_every_refit_is_announced_and_charged_and_can_be_stopped(book, rows):
 
 
 def test_a_refit_without_a_ledger_is_announced_too(rows):
-    model = TacitRegressor(LINEAR, ledger=False, **FAST).fit(rows[["age", "smoker"]], rows["cost"])
+    model = TacitRegressor(LINEAR, ledger=None, **FAST).fit(rows[["age", "smoker"]], rows["cost"])
     with pytest.warns(ChargedAgainWarning):
         model.fit(rows[["age", "smoker"]], rows["cost"])
 
@@ -100,10 +108,11 @@ def test_what_is_not_said_is_refused(book, rows):
     X, y = rows[["age", "smoker"]], rows["cost"]
     for model, said in (
         (TacitRegressor(ledger=book, dataset="clinic"), "plan"),
-        (TacitRegressor(LINEAR), "ledger"),
+        (TacitRegressor(LINEAR), "ledger=False"),
+        (TacitRegressor(LINEAR, ledger=True), "ledger=True"),
         (TacitRegressor(LINEAR, ledger=book), "dataset"),
-        (TacitRegressor(LOGISTIC, ledger=False), "family"),
-        (TacitClassifier(LINEAR, ledger=False), "family"),
+        (TacitRegressor(LOGISTIC, ledger=None), "family"),
+        (TacitClassifier(LINEAR, ledger=None), "family"),
     ):
         with pytest.raises(tacit.InputError, match=said):
             model.fit(X, y)
@@ -118,22 +127,107 @@ def test_no_value_can_raise(rows):
     """Missing, endless and odd cells take their stand-ins."""
     X, y = rows[["age", "smoker"]].astype(object), rows["cost"].astype(object)
     X.iloc[0, 0], X.iloc[1, 0], X.iloc[2, 1], y.iloc[3], y.iloc[4] = None, np.inf, "??", "n/a", np.nan
-    model = TacitRegressor(LINEAR, ledger=False, **FAST).fit(X, y)
+    model = TacitRegressor(LINEAR, ledger=None, **FAST).fit(X, y)
     assert model.release_.n == 2000
 
 
-def test_scores_are_refused_on_rows_that_are_not_public(rows):
+SCORERS = ["neg_mean_squared_error", "r2", "neg_max_error", "neg_mean_absolute_error", None]
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    return TacitRegressor(LINEAR, ledger=None, **FAST).fit(rows[["age", "smoker"]], rows["cost"])
+
+
+def test_no_scorer_gets_past_the_refusal(fitted, rows):
+    """Whatever is made of predictions. Planted fault: a `predict` that answers lets every one of them through."""
     X, y = rows[["age", "smoker"]], rows["cost"]
-    model = TacitRegressor(LINEAR, ledger=False, **FAST).fit(X, y)
-    with pytest.raises(tacit.InputError, match="public_scores"):
-        model.score(X, y)
-    model.public_scores = True
-    assert model.score(X, y) > 0.9
+    ways = [
+        lambda: fitted.score(X, y),
+        lambda: fitted.predict(X),
+        lambda: fitted.predict(X, return_std=True),
+        *(lambda scorer=scorer: check_scoring(fitted, scorer)(fitted, X, y) for scorer in SCORERS),
+        lambda: make_scorer(lambda true, found: float(found[0]))(fitted, X, y),
+        lambda: permutation_importance(fitted, X, y, n_repeats=1),
+        lambda: PredictionErrorDisplay.from_estimator(fitted, X, y),
+        lambda: make_pipeline(FrozenEstimator(fitted)).fit(X, y).predict(X),
+    ]
+    for way in ways:
+        with pytest.raises(tacit.InputError, match=r"^Expected public_inputs=True for .*\.$"):
+            way()
+    fitted.public_inputs = True
+    try:
+        assert fitted.score(X, y) > 0.9
+        assert all(np.all(np.isfinite(way())) for way in ways[:-2] if not isinstance(way(), dict))
+    finally:
+        fitted.public_inputs = False
+
+
+def test_cross_validation_of_private_rows_gives_no_score(book, rows):
+    """scikit-learn turns the refusal into nan, or raises it; every fold has been charged all the same."""
+    model = TacitRegressor(LINEAR, ledger=book, dataset="clinic", **FAST)
+    X, y = rows[["age", "smoker"]], rows["cost"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = cross_val_score(model, X, y, cv=2, scoring="neg_mean_squared_error")
+    assert np.isnan(scores).all()
+    assert book.left("clinic").spends == 2
+    with pytest.raises(tacit.InputError, match="public_inputs"):
+        cross_val_predict(TacitRegressor(LINEAR, ledger=None, **FAST), X, y, cv=2)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_bagging_is_refused_before_anything_is_charged(book, rows, routing):
+    """Bagging draws rows with replacement: one of 2,000 rows stood up to 6 times in a fit that was charged once.
+
+    It passes weights where an estimator takes them, by the signature or by its metadata request. Planted fault: a fit
+    without `sample_weight`, for which it copies rows and is charged.
+    """
+    X, y = rows[["age", "smoker"]].to_numpy(dtype=object), rows["cost"].to_numpy()
+    X = np.column_stack([X[:, 0].astype(float), X[:, 1] == "yes"]).astype(float)
+    plan = dataclasses.replace(LINEAR, schema=tacit.Schema(cost=(0, 1000), age=(20, 80), smoker=(0, 1)))
+
+    class Copied(TacitRegressor):
+        __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012
+
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+    with config_context(enable_metadata_routing=routing):
+        model = TacitRegressor(plan, ledger=book, dataset="clinic", **FAST)
+        with pytest.raises(tacit.InputError, match=r"^Expected sample_weight to be None.*\.$"):
+            BaggingRegressor(model, n_estimators=2, random_state=1).fit(X, y)
+        assert book.left("clinic").spends == 0
+        copied = Copied(plan, ledger=book, dataset="clinic", **FAST)
+        BaggingRegressor(copied, n_estimators=1, random_state=1).fit(X, y)
+        assert book.left("clinic").spends == 1
+
+
+@pytest.mark.parametrize("kind", [TacitRegressor, TacitClassifier])
+@pytest.mark.parametrize("weights", [np.ones(2000), [1.0] * 2000, np.zeros(0), 1.0])
+def test_any_weights_are_refused(book, rows, kind, weights):
+    X, y = rows[["age", "smoker"]], rows["cost"]
+    plan = LINEAR if kind is TacitRegressor else LOGISTIC
+    for model in (kind(plan, ledger=book, dataset="clinic", **FAST), kind(simulate=True, **FAST)):
+        with pytest.raises(tacit.InputError, match="sample_weight"):
+            model.fit(X, y, sample_weight=weights)
+    assert book.left("clinic").spends == 0
+
+
+def test_no_ledger_means_the_same_as_at_the_boundary(rows):
+    """None releases without a ledger, as in `privatize`, and the release says so; what is left unsaid is refused."""
+    X, y = rows[["age", "smoker"]], rows["cost"]
+    assert tacit.privatize(rows, LINEAR, ledger=None).ledger is None
+    assert TacitRegressor(LINEAR, ledger=None, **FAST).fit(X, y).release_.ledger is None
+    with pytest.raises(TypeError, match="ledger"):
+        tacit.privatize(rows, LINEAR)
+    with pytest.raises(tacit.InputError, match=r"^Expected ledger=False to be .* None"):
+        TacitRegressor(LINEAR, **FAST).fit(X, y)
 
 
 def test_cross_validation_charges_every_fold(book, rows):
     """Two folds, two releases. (Its scores are of made-up rows: they are public.)"""
-    model = TacitRegressor(LINEAR, ledger=book, dataset="clinic", public_scores=True, **FAST)
+    model = TacitRegressor(LINEAR, ledger=book, dataset="clinic", public_inputs=True, **FAST)
     with pytest.warns(ChargedAgainWarning):
         scores = cross_val_score(model, rows[["age", "smoker"]], rows["cost"], cv=2)
     assert book.left("clinic").spends == 2
@@ -147,15 +241,22 @@ def test_a_classifier_gives_probabilities():
     sex, smoker = rng.choice(["f", "m"], 4000), rng.choice(["no", "yes"], 4000)
     chance = 1 / (1 + np.exp(-(-1.0 + 0.5 * (sex == "m") + 1.5 * (smoker == "yes"))))
     ill = np.where(rng.random(4000) < chance, "yes", "no")
-    model = TacitClassifier(LOGISTIC, ledger=False, chains=2, draws=400)
+    model = TacitClassifier(LOGISTIC, ledger=None, chains=2, draws=400)
     model.fit(pd.DataFrame({"sex": sex, "smoker": smoker}), ill)
     assert list(model.classes_) == ["no", "yes"]
     points = pd.DataFrame({"sex": ["f", "m"], "smoker": ["no", "yes"]})
+    with pytest.raises(tacit.InputError, match="public_inputs"):
+        model.predict_proba(points)
+    with pytest.raises(tacit.InputError, match="public_inputs"):
+        model.predict(points)
+    np.testing.assert_array_equal(model.predict_public(points), ["no", "yes"])
+    model.public_inputs = True
     found = model.predict_proba(points)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(found[:, 1], 1 / (1 + np.exp([1.0, -1.0])), atol=0.05)
     assert list(model.predict(points)) == ["no", "yes"]
-    with pytest.raises(tacit.InputError, match="public_scores"):
+    model.public_inputs = False
+    with pytest.raises(tacit.InputError, match="public_inputs"):
         model.score(points, ["no", "yes"])
 
 
@@ -214,7 +315,9 @@ def test_a_classifier_of_three_classes_is_refused():
 def test_all_of_scikit_learn_s_checks_of_a_regressor():
     """Fresh entropy: in a simulation the noise is 1e-9 of a row, and the checks' tolerances are 1e-7 and more."""
     found = check_estimator(TacitRegressor(simulate=True, **FAST), on_fail=None, on_skip=None)
-    assert {one["check_name"]: one["exception"] for one in found if one["status"] == "failed"} == {}
+    failed = {one["check_name"]: str(one["exception"]) for one in found if one["status"] == "failed"}
+    assert {name: why for name, why in failed.items() if "sample_weight" not in name} == {}
+    assert all("Expected sample_weight to be None" in why for why in failed.values()), "weights are refused on purpose"
     assert {one["check_name"] for one in found if one["status"] == "skipped"} <= LEFT_OUT
     assert sum(one["status"] == "passed" for one in found) >= 35
 
@@ -233,7 +336,7 @@ def test_scikit_learn_s_checks_of_a_classifier(name):
 def test_one_row_of_a_list_does_not_change_how_others_are_read(where):
     """Replace-one on lists of cells of mixed types: the exact sums move by no more than the sensitivity.
 
-    The planted fault is one type for all cells, by which a single text makes every boolean unreadable.
+    The planted fault is one type for all cells, by which a single duration makes a second of every true.
     """
     from tacit.boundary import collect, needed
     from tacit.sources.open import open_source
@@ -243,7 +346,7 @@ def test_one_row_of_a_list_does_not_change_how_others_are_read(where):
     bound = float(plan.statistic().sensitivity().l1)
 
     def sums(rows, response, typed=False):
-        model = TacitRegressor(plan, ledger=False)
+        model = TacitRegressor(plan, ledger=None)
         table = model._table(np.asarray(rows) if typed else rows, np.asarray(response) if typed else response, plan)
         return np.array(collect(open_source(table, *needed(plan)), plan)[1].totals, float)
 
@@ -256,6 +359,7 @@ def test_one_row_of_a_list_does_not_change_how_others_are_read(where):
             response[0] = cell
         return np.abs(sums(rows, response, typed) - before).sum()
 
-    for cell in ("x", 0, 1.5, None, "true"):
+    second = np.timedelta64(1, "s")
+    for cell in ("x", 0, 1.5, None, "true", second):
         assert moved(cell) <= bound
-    assert moved("x", typed=True) > bound
+    assert moved(second, typed=True) > bound

@@ -93,8 +93,10 @@ def columns_of(cells):
         pd.Series(pd.Categorical(text, categories=sorted({*filter(None, text), "x"}))),
         False,
     )
-    for make in (int, float, str, Decimal, np.int16, np.float32, np.str_, lambda cell: str(cell).encode()):
-        yield f"objects {make}", np.array([None if cell is None else make(cell) for cell in cells], object), False
+    makers = {"bytes": lambda cell: str(cell).encode()}
+    makers |= {make.__name__: make for make in (int, float, str, Decimal, np.int16, np.float32, np.str_)}
+    for name, make in makers.items():
+        yield f"objects {name}", np.array([None if cell is None else make(cell) for cell in cells], object), False
     makes = [int, float, str, Decimal, np.uint8, np.float16]
     mixed = [None if cell is None else makes[i % len(makes)](cell) for i, cell in enumerate(cells)]
     yield "mixed objects", np.array(mixed, object), False

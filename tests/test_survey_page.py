@@ -152,12 +152,16 @@ def test_from_question_to_stored_report(width, tmp_path):
         assert body == json.dumps(made, separators=(",", ":"))
         (line,) = journal.read_text().splitlines()[1:]
         assert json.loads(line) == made
-        inputs = find(browser, "input")
+        inputs = find(browser, "fieldset input")
         assert not any(field.is_selected() for field in inputs)
         assert not any(field.get_attribute("value") for field in inputs if field.get_attribute("type") == "number")
         words = find(browser, "#sent-reports")[0].text
         assert FORM["drugs"].plan.schema.category("drugs").levels[made["reports"]["drugs"][0]] in words
-        assert json.loads(stored_in_browser(browser))[0] == {"tacit:survey": '{"sent":true}'}
+        kept = json.loads(stored_in_browser(browser))[0]
+        assert sorted(kept) == ["tacit:allowance", "tacit:answered"]
+        assert json.loads(kept["tacit:allowance"]) == {"spent": "3/1", "ceiling": "4/1"}
+        (record,) = json.loads(kept["tacit:answered"])
+        assert sorted(record) == ["columns", "sent"]
 
         browser.refresh()
         assert "answered already" in wait_for(browser, "#sent").text
@@ -179,9 +183,9 @@ def test_a_page_that_leaks_is_caught(tmp_path):
     page = tmp_path / "page"
     shutil.copytree(SURVEY, page)
     script = (page / "survey.js").read_text()
-    line = "const made = submission(form, answers); // once"
+    line = "const made = submission(form, answers, allowance); // once"
     assert line in script
-    leaky = "let made = submission(form, answers); made = window.leak(answers, made) ?? made;"
+    leaky = "let made = submission(form, answers, allowance); made = window.leak(answers, made) ?? made;"
     (page / "survey.js").write_text(script.replace(line, leaky))
     with collecting(tmp_path / "journal", page=page) as running, chromium() as browser:
         for name, leak in LEAKS.items():
@@ -214,7 +218,7 @@ def test_a_report_that_did_not_get_through_is_sent_again_as_it_was(tmp_path):
             running.kill()
             find(browser, "#survey button.send")[0].click()
             wait_for(browser, "#pending")
-            kept = json.loads(json.loads(stored_in_browser(browser))[0]["tacit:survey"])["made"]
+            kept = json.loads(json.loads(stored_in_browser(browser))[0]["tacit:answered"])[0]["made"]
             find(browser, "#retry")[0].click()
             wait_for(browser, "#pending")
         with collecting(journal, port=running.port) as running:
@@ -277,6 +281,122 @@ def test_questions_may_be_skipped_and_another_person_may_follow(tmp_path):
     lines = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
     assert [list(line["reports"]) for line in lines] == [["drove", "weight"], ["drugs"]]
     assert lines[0]["id"] != lines[1]["id"]
+
+
+def renamed(tmp_path, columns=("drove", "drugs", "weight"), epsilon="1.0"):
+    """The same questions of another survey; a column may have another name, which a dishonest collector may give it."""
+    plans = []
+    for plan, column in zip(PLANS, columns, strict=True):
+        text = re.sub(r"epsilon = [0-9.]+", f"epsilon = {epsilon}", plan.read_text())
+        plans.append(tmp_path / plan.name)
+        plans[-1].write_text(
+            text.replace(f'column = "{plan.stem}"', f'column = "{column}"').replace(
+                f"\n{plan.stem} = ", f"\n{column} = "
+            )
+        )
+    return plans
+
+
+def test_a_collector_that_renames_its_survey_gets_no_second_report(tmp_path):
+    """The same address throughout. The old page kept its mark under the name of the data set, and asked again."""
+    with chromium() as browser:
+        with collecting(tmp_path / "first") as running:
+            browser.get(running.url)
+            wait_for(browser, "#survey")
+            answer(browser)
+            find(browser, "#survey button.send")[0].click()
+            wait_for(browser, "#sent")
+        with collecting(tmp_path / "second", port=running.port, dataset="another name"):
+            browser.get(running.url)
+            assert "answered already" in wait_for(browser, "#sent").text
+        assert len((tmp_path / "second").read_text().splitlines()) == 1
+
+
+def test_a_device_gives_one_site_no_more_than_its_ceiling(tmp_path):
+    """A collector that renames survey and columns gets more only up to the ceiling, and the person sees how much."""
+    said = []
+    with chromium() as browser:
+        port = 0
+        for turn in range(3):
+            (tmp_path / str(turn)).mkdir()
+            plans = renamed(tmp_path / str(turn), tuple(f"{plan.stem}{turn}" for plan in PLANS))
+            with collecting(tmp_path / f"journal{turn}", plans=plans, port=port, dataset=f"s{turn}") as running:
+                port = running.port
+                browser.get(running.url)
+                if turn == 2:
+                    assert "told this site enough" in wait_for(browser, "#sent").text
+                    find(browser, "#another")[0].click()  # somebody else has an allowance of their own
+                    assert "so far: epsilon = 0." in given_numbers(browser)
+                    continue
+                wait_for(browser, "#survey")
+                said.append(given_numbers(browser))
+                answer(browser)
+                find(browser, "#survey button.send")[0].click()
+                if turn == 1:
+                    assert "more than this device still gives" in wait_for(browser, "#notice").text
+                    browser.refresh()
+                    wait_for(browser, "#survey")
+                    answer(browser, {"drove": "yes"})
+                    find(browser, "#survey button.send")[0].click()
+                wait_for(browser, "#sent")
+    assert ["so far: epsilon = 0." in said[0], "so far: epsilon = 3." in said[1]] == [True, True]
+    assert all("Never more in all than 4." in words for words in said)
+    assert [len((tmp_path / f"journal{turn}").read_text().splitlines()) for turn in range(3)] == [2, 2, 1]
+
+
+def given_numbers(browser):
+    details = wait_for(browser, "#survey details")
+    if details.get_attribute("open") is None:
+        details.find_element("css selector", "summary").click()
+    return wait_for(browser, "#given-numbers").text
+
+
+def test_a_person_may_lower_the_ceiling_and_answer_less(tmp_path):
+    journal = tmp_path / "journal"
+    with collecting(journal) as running, chromium() as browser:
+        browser.get(running.url)
+        words = wait_for(browser, "#given").text
+        assert shares(words) == [math.ceil(100 * math.e**4 / (1 + math.e**4)) / 100]
+        for unknown in ("other devices", "other browsers", "private windows", "other addresses", "cleared"):
+            assert unknown in words
+        given_numbers(browser)
+        ceiling = find(browser, "#ceiling")[0]
+        for typed, kept in (("50", "4"), ("2", "2")):
+            ceiling.send_keys("\ue009a\ue000", typed, "\t")  # Ctrl-A, then over it
+            assert ceiling.get_attribute("value") == kept
+        answer(browser)
+        find(browser, "#survey button.send")[0].click()
+        assert "more than this device still gives" in wait_for(browser, "#notice").text
+        assert len(journal.read_text().splitlines()) == 1
+        browser.refresh()
+        wait_for(browser, "#survey")
+        answer(browser, {"drove": "yes", "drugs": "daily"})
+        find(browser, "#survey button.send")[0].click()
+        wait_for(browser, "#sent")
+    (line,) = journal.read_text().splitlines()[1:]
+    assert list(json.loads(line)["reports"]) == ["drove", "drugs"]
+
+
+def test_a_form_that_asks_for_far_too_much_is_refused(tmp_path):
+    """The collector of tacit refuses to start with it, so the form is changed on its way to the page."""
+    with collecting(tmp_path / "journal") as running, chromium() as browser:
+        before_page(
+            browser,
+            """
+            const real = window.fetch;
+            window.fetch = async (url, more) => {
+              const answer = await real(url, more);
+              if (!String(url).endsWith("form.json")) return answer;
+              const form = await answer.json();
+              form.questions[0].plan.budget.epsilon = 1e6;
+              form.questions[0].protocol.epsilon = "1000000/1";
+              return new Response(JSON.stringify(form));
+            };
+            """,
+        )
+        browser.get(running.url)
+        assert "can not be shown" in wait_for(browser, "#notice").text
+        assert not find(browser, "#survey")[0].is_displayed()
 
 
 def test_a_form_that_the_page_was_not_made_for_is_refused(tmp_path):

@@ -69,6 +69,9 @@ export interface Submission {
 /** What was read is not a form that this client understands. */
 export class FormError extends Error {}
 
+/** A submission would go past what this device gives to this origin. */
+export class CeilingError extends Error {}
+
 /** A submission was not stored; `retry` says whether the very same one should be sent again. */
 export class SendError extends Error {
   constructor(message: string, retry: boolean);
@@ -81,8 +84,32 @@ export function readForm(plain: unknown): Form;
 /** Make a protocol from its public table; throws a `FormError`. */
 export function readProtocol(plain: unknown): Protocol;
 
-/** Randomise a person's answers, once; a question that is left out is skipped. */
-export function submission(form: Form, answers: Readonly<Record<string, Answer>>): Submission;
+/** Randomise a person's answers, once; a question that is left out is skipped. Throws a `CeilingError`. */
+export function submission(
+  form: Form,
+  answers: Readonly<Record<string, Answer>>,
+  allowance?: Allowance | null,
+): Submission;
+
+/** What answers to these questions cost together, exactly. */
+export function costOf(form: Form, names: readonly string[]): Rational;
+
+/** What this device has given to one origin, and the most that it gives. */
+export interface Allowance {
+  readonly spent: Rational;
+  readonly ceiling: Rational;
+  /** Whether the sum outlives the page. */
+  readonly remembers: boolean;
+  affords(epsilon: Rational): boolean;
+  spend(epsilon: Rational): void;
+  /** Set the ceiling, from 0 to the most that `openAllowance` was told. */
+  lower(ceiling: number): void;
+  /** Another person sits down at this device. */
+  startAnew(): void;
+}
+
+/** The allowance that `storage` keeps, as `localStorage` does for each origin; `most` is its highest ceiling. */
+export function openAllowance(storage: Pick<Storage, "getItem" | "setItem">, most: number): Allowance;
 
 /** Post a submission; rejects with a `SendError`. */
 export function send(url: string, made: Submission): Promise<{ again: boolean }>;

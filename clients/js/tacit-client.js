@@ -13,15 +13,26 @@
 
 const FORMAT = 1;
 const LARGEST_EPSILON = 1_000_000n;
+const MOST_ASKED = Object.freeze({ numerator: 10n, denominator: 1n }); // of one form: e^10 is 22,026
 const LARGEST_SCALE = 1n << 120n;
 const LARGEST_INPUT = 1n << 62n;
+// What is not shown as itself: ends of lines, changes of direction, letters of no width, all spaces but the plain one.
+const UNSHOWN =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\u{1d159}\u{e0100}-\u{e01ef}]/u;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const ALLOWANCE = "tacit:allowance";
+const ZERO = Object.freeze({ numerator: 0n, denominator: 1n });
 const SPACES_AROUND = /^[ \t\n\r\v\f]+|[ \t\n\r\v\f]+$/g;
 const NUMBER = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/;
 
 /** What was read is not a form that this client understands. */
 export class FormError extends Error {
   name = "FormError";
+}
+
+/** A submission would go past what this device gives to this origin. */
+export class CeilingError extends Error {
+  name = "CeilingError";
 }
 
 /** A submission was not stored; `retry` says whether the very same one should be sent again. */
@@ -234,7 +245,7 @@ export function readProtocol(plain) {
 export function readForm(plain) {
   exactly("form", plain, ["format", "dataset", "questions"]);
   if (plain.format !== FORMAT) throw new FormError(`Expected the format of the form to be ${FORMAT}.`);
-  if (typeof plain.dataset !== "string" || !plain.dataset) throw new FormError("Expected dataset to be a name.");
+  if (!isShown(plain.dataset)) throw new FormError("Expected dataset to be a name of printable characters.");
   if (!Array.isArray(plain.questions) || plain.questions.length === 0) {
     throw new FormError("Expected the form to have questions.");
   }
@@ -242,11 +253,14 @@ export function readForm(plain) {
   if (new Set(questions.map((question) => question.name)).size !== questions.length) {
     throw new FormError("Expected every question to have a name of its own.");
   }
-  return Object.freeze({
-    dataset: plain.dataset,
-    questions: Object.freeze(questions),
-    epsilon: sum(questions.map((question) => question.epsilon)), // pure guarantees add up
-  });
+  if (new Set(questions.map((question) => question.column)).size !== questions.length) {
+    throw new FormError("Expected every question to be about a column of its own.");
+  }
+  const epsilon = sum(questions.map((question) => question.epsilon)); // pure guarantees add up
+  if (!isAtMost(epsilon, MOST_ASKED)) {
+    throw new FormError(`Expected the questions to ask for epsilon = ${MOST_ASKED.numerator} together at most.`);
+  }
+  return Object.freeze({ dataset: plain.dataset, questions: Object.freeze(questions), epsilon });
 }
 
 function readQuestion(plain) {
@@ -273,6 +287,7 @@ function readQuestion(plain) {
   if (!isTable(encoder) || !isTable(plan.schema) || !Object.hasOwn(plan.schema, encoder.column)) {
     throw new FormError("Expected the encoder to name a column of the schema.");
   }
+  if (!isShown(encoder.column)) throw new FormError("Expected columns to have names of printable characters.");
   const column = readColumn(plan.schema[encoder.column]);
   const encode = column.levels ? levelCode(encoder, column, protocol) : latticeNumber(encoder, column, protocol);
   return Object.freeze({
@@ -301,6 +316,10 @@ function readColumn(plain) {
     if (!["string", "number", "boolean"].some((kind) => kinds.has(kind)) || kinds.size !== 1 || levels.length < 2) {
       throw new FormError("Expected the levels to be two or more strings, numbers or booleans.");
     }
+    if (kinds.has("string") && !levels.every(isShown)) {
+      throw new FormError("Expected the levels to be of printable characters.");
+    }
+    if (new Set(levels).size !== levels.length) throw new FormError("Expected the levels to differ.");
     const missing = plain.missing ?? levels[0];
     if (!levels.includes(missing)) throw new FormError("Expected missing to be one of the levels.");
     return { levels: Object.freeze([...levels]), missing };
@@ -381,18 +400,92 @@ function roundHalfEven(value) {
  *
  * The result holds a random id and one report for each answered question, and nothing else. It is made once: if sending
  * fails, send the very same again. A second one for the same person would cost that person's epsilon a second time.
+ * With an `allowance` what the answered questions cost is taken from it first, before any dice are rolled; where it does
+ * not suffice, that is a `CeilingError`, and nothing was rolled.
  */
-export function submission(form, answers) {
+export function submission(form, answers, allowance = null) {
   const asked = new Map(form.questions.map((question) => [question.name, question]));
   const names = Object.keys(answers);
   if (names.length === 0 || !names.every((name) => asked.has(name))) {
     throw new TypeError("Expected answers to one or more questions of the form, and to no others.");
   }
+  allowance?.spend(costOf(form, names));
   const reports = Object.fromEntries(
     form.questions.filter(({ name }) => names.includes(name)).map((q) => [q.name, q.randomize(answers[q.name])]),
   );
   const id = Array.from(randomBytes(16), (byte) => byte.toString(16).padStart(2, "0")).join("");
   return Object.freeze({ id, reports: Object.freeze(reports) });
+}
+
+/** What answers to these questions cost together, exactly. */
+export function costOf(form, names) {
+  return sum(form.questions.filter(({ name }) => names.includes(name)).map(({ epsilon }) => epsilon));
+}
+
+/**
+ * What this device gives to the origin of the page in all: pure guarantees add up, over surveys and over time.
+ *
+ * `storage` keeps the sum, exactly; a browser's `localStorage` is one for each origin. `most` is the ceiling, which the
+ * person may lower and no page can raise. Where nothing can be stored, or somebody has changed what was, `remembers` is
+ * false: then the sum is kept for as long as the page is open, or all counts as spent. What other browsers, other
+ * devices and other origins were given, and what was given before the storage was cleared, is not in it.
+ */
+export function openAllowance(storage, most) {
+  const limit = exactRational(most);
+  const own = { spent: ZERO, ceiling: limit };
+  let remembers = true;
+  const load = () => {
+    try {
+      const text = storage.getItem(ALLOWANCE);
+      if (text === null) return;
+      const plain = JSON.parse(text);
+      exactly("allowance", plain, ["spent", "ceiling"]);
+      const [spent, ceiling] = [plain.spent, plain.ceiling].map(readRational);
+      own.spent = isAtMost(own.spent, spent) ? spent : own.spent; // another tab may have spent
+      own.ceiling = isAtMost(ceiling, limit) ? ceiling : limit;
+    } catch (error) {
+      remembers = false;
+      if (error instanceof FormError || error instanceof SyntaxError) own.spent = own.ceiling;
+    }
+  };
+  const save = () => {
+    try {
+      storage.setItem(ALLOWANCE, JSON.stringify({ spent: written(own.spent), ceiling: written(own.ceiling) }));
+    } catch {
+      remembers = false; // no storage, or none left
+    }
+  };
+  const affords = (epsilon) => (load(), isAtMost(sum([own.spent, epsilon]), own.ceiling));
+  load();
+  return Object.freeze({
+    get spent() {
+      return load(), own.spent;
+    },
+    get ceiling() {
+      return load(), own.ceiling;
+    },
+    get remembers() {
+      return remembers;
+    },
+    affords,
+    spend(epsilon) {
+      if (!affords(epsilon)) throw new CeilingError("Expected the answers to cost no more than this device has left.");
+      own.spent = sum([own.spent, epsilon]);
+      save();
+    },
+    /** Set the ceiling, from 0 to `most`. */
+    lower(number) {
+      load();
+      const asked = number > 0 ? exactRational(number) : ZERO;
+      own.ceiling = isAtMost(asked, limit) ? asked : limit;
+      save();
+    },
+    /** Another person sits down at this device: the sum starts at 0 for them. */
+    startAnew() {
+      own.spent = ZERO;
+      save();
+    },
+  });
 }
 
 /** Post a submission. Resolves to `{again}`, true if it had been stored before; rejects with a `SendError`. */
@@ -428,7 +521,24 @@ function sum(rationals) {
     numerator: a.numerator * b.denominator + b.numerator * a.denominator,
     denominator: a.denominator * b.denominator,
   }));
-  return Object.freeze({ ...total });
+  let [divisor, rest] = [total.numerator, total.denominator];
+  while (rest > 0n) [divisor, rest] = [rest, divisor % rest];
+  return Object.freeze({ numerator: total.numerator / divisor, denominator: total.denominator / divisor });
+}
+
+/** A rational of at least 0, as `written` wrote it. */
+function readRational(text) {
+  const match = typeof text === "string" ? /^([0-9]{1,5000})\/([0-9]{1,5000})$/.exec(text) : null;
+  if (!match || BigInt(match[2]) === 0n) throw new FormError("Expected a rational.");
+  return Object.freeze({ numerator: BigInt(match[1]), denominator: BigInt(match[2]) });
+}
+
+function written({ numerator, denominator }) {
+  return `${numerator}/${denominator}`;
+}
+
+function isShown(text) {
+  return typeof text === "string" && text !== "" && !UNSHOWN.test(text);
 }
 
 function isAtMost(a, b) {

@@ -20,6 +20,9 @@ from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
 from tacit.infer import infer as infer
+from tacit.keys import PrivateKey as PrivateKey
+from tacit.keys import PublicKey as PublicKey
+from tacit.keys import new_key as new_key
 from tacit.ledger import Ledger as Ledger
 from tacit.mechanisms.add_noise import AddNoise as AddNoise
 from tacit.mechanisms.dp_sgd import DPSGD as DPSGD
@@ -27,6 +30,7 @@ from tacit.mechanisms.local import Local as Local
 from tacit.mechanisms.person import Person as Person
 from tacit.mechanisms.posterior_sample import PosteriorSample as PosteriorSample
 from tacit.mechanisms.private_chain import PrivateChain as PrivateChain
+from tacit.migrate import migrate as migrate
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
@@ -67,6 +71,8 @@ from tacit.reports import Reports as Reports
 from tacit.schema import Category as Category
 from tacit.schema import Number as Number
 from tacit.schema import Schema as Schema
+from tacit.screen import screen as screen
+from tacit.screening import Screen as Screen
 from tacit.simulate import Simulation as Simulation
 from tacit.simulate import simulate as simulate
 from tacit.version import __version__ as __version__
@@ -114,12 +120,15 @@ __all__ = [
     "PosteriorSample",
     "Prediction",
     "PrivateChain",
+    "PrivateKey",
+    "PublicKey",
     "PureDP",
     "RefusedError",
     "Release",
     "RenyiDP",
     "Reports",
     "Schema",
+    "Screen",
     "Simulation",
     "SoftmaxRegression",
     "StatisticalQuery",
@@ -133,12 +142,15 @@ __all__ = [
     "design",
     "drawn",
     "infer",
+    "migrate",
+    "new_key",
     "partial",
     "prior_predictive",
     "privatize",
     "randomize",
     "randomize_rows",
     "report",
+    "screen",
     "simulate",
     "split",
     "write_report",

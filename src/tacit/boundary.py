@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
+from tacit.forks import check_not_forked
 from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
+from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.memory import check_address_space
 from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
 from tacit.partials import Measure, Partial, as_partials, check_pool
@@ -22,6 +25,7 @@ from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
 from tacit.schema import Schema
+from tacit.screening import Screening
 from tacit.statistics.collector import Collector, Sums
 
 if TYPE_CHECKING:
@@ -61,6 +65,10 @@ def privatize(
     from tacit.sources.open import is_frame
 
     plan = as_plan(plan)
+    if plan.mechanism.retired:
+        raise InputError(
+            "Expected plan to be one that is still made: it was read from a release of an earlier version."
+        )
     partials = as_partials(data)
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")
@@ -70,10 +78,13 @@ def privatize(
     if ledger is not None and not plan.mechanism.whole_rows:
         raise InputError("Expected ledger to be None: its totals are about rows; this plan protects responses alone.")
     if partials is None:
-        collect_now = _reader(data, plan, engine, progress)
+        collect_now = reader(data, plan, engine, progress)
     else:
         check_pool(partials, plan)
         collect_now = _adder(partials, plan)
+    if isinstance(plan.crossing(), PosteriorDraws):  # JAX draws them, after the charge
+        check_not_forked()
+        check_address_space()
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     with uninterrupted():
         receipt = None
@@ -95,7 +106,7 @@ def privatize(
         law=crossing.law,
     )
     if book is not None and receipt is not None:
-        note(book, receipt, release.id, release.to_plain())
+        note(book, receipt, release.id, release.unsigned_plain())
     return release
 
 
@@ -117,7 +128,7 @@ def partial(
     plan = as_plan(plan)
     check_name("dataset", dataset)
     measure = Measure.of(plan)
-    n, collected = _reader(data, plan, engine, progress)()
+    n, collected = reader(data, plan, engine, progress)()
     assert isinstance(collected, Sums)
     return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, is_frame(data))
 
@@ -152,7 +163,7 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
     return Reports((Group(plan, client.protocol, guarded(read)),), dataset)
 
 
-def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
+def needed(plan: Plan | Screening) -> tuple[tuple[str, ...], Schema]:
     """The columns to read, and the schema to read them by: the crossing's, and who a row belongs to."""
     columns, person = plan.crossing().columns, plan.mechanism.person
     if person is None:
@@ -160,7 +171,9 @@ def needed(plan: Plan) -> tuple[tuple[str, ...], Schema]:
     return (*columns, person.id), plan.schema.with_identifier(person.id)
 
 
-def _reader(data: Any, plan: Plan, engine: Any, progress: Progress | None) -> Callable[[], tuple[int, Collector]]:
+def reader(
+    data: Any, plan: Plan | Screening, engine: Any, progress: Progress | None
+) -> Callable[[], tuple[int, Collector]]:
     """Refuse whatever can be refused of rows and engine; what comes back reads the rows."""
     from tacit.engines.open import engine_of
     from tacit.engines.reading import Steps, announced, guarded
@@ -201,7 +214,7 @@ def _adder(partials: Sequence[Partial], plan: Plan) -> Callable[[], tuple[int, C
     return lambda: (sum(one.n for one in partials), sums)
 
 
-def _job(source: Source, plan: Plan) -> Job | None:
+def _job(source: Source, plan: Plan | Screening) -> Job | None:
     """What any engine can do; None where the rows must be in one place."""
     from tacit.engines.engine import Job
 
@@ -214,7 +227,7 @@ def _job(source: Source, plan: Plan) -> Job | None:
 
 def collect(
     source: Source,
-    plan: Plan,
+    plan: Plan | Screening,
     progress: Progress | None = None,
     engine: Engine | None = None,
     told: Announced | None = None,

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from tacit.printable import spelled_out
+
 NO_ROWS = "Expected the data to have at least one row."
 BROKEN = "Expected the data to be readable to its end; the budget counts as spent."
 
@@ -43,7 +45,7 @@ def expected(name: str, value: object, condition: str) -> InputError:
 
     It is one line of a bounded length that any terminal can show, whatever ``value`` is.
     """
-    return InputError(_one_line(f"Expected {name}={shown(value)} {_cut(condition, 400)}."))
+    return InputError(spelled_out(f"Expected {name}={shown(value)} {_cut(condition, 400)}."))
 
 
 def shown(value: object) -> str:
@@ -52,7 +54,7 @@ def shown(value: object) -> str:
         text = repr(value)
     except Exception:  # an integer of thousands of digits, a list nested too deeply
         text = f"<{type(value).__name__}>"
-    return _cut(_one_line(text), 80)
+    return _cut(spelled_out(text), 80)
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
@@ -65,7 +67,3 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
 
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
-
-
-def _one_line(text: str) -> str:
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -227,21 +227,23 @@ def check_readable(path: str | Path, *, name: str) -> Path:
     return source
 
 
-def read_bytes(path: str | Path, *, name: str, limit: int = 2**28) -> bytes:
+def read_bytes(path: str | Path, *, name: str, limit: int) -> bytes:
     """The content of a file that holds no rows (a plan, a release), or one clear sentence."""
     source = check_readable(path, name=name)
     try:
-        if source.stat().st_size > limit:
-            raise expected(name, str(path), f"to be smaller than {limit} bytes")
-        return source.read_bytes()
+        with source.open("rb") as stream:
+            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
     except OSError as error:
         raise _failed(name, path, "readable", error) from None
+    if len(content) > limit:
+        raise expected(name, str(path), f"to have at most {limit} bytes")
+    return content
 
 
-def read_text(path: str | Path, *, name: str) -> str:
+def read_text(path: str | Path, *, name: str, limit: int) -> str:
     """The same as text in UTF-8."""
     try:
-        return read_bytes(path, name=name).decode("utf-8")
+        return read_bytes(path, name=name, limit=limit).decode("utf-8")
     except UnicodeDecodeError:
         raise expected(name, str(path), "to be text in UTF-8") from None
 

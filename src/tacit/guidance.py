@@ -21,6 +21,7 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     finite = all(math.isfinite(row.mean) for row in posterior.summary())
     if not finite:
         found.append("Some draws are not finite numbers: do not use this posterior.")
+    found += _about_the_cells(posterior)
     found += _about_the_sampler(posterior)
     if posterior.method == "naive":
         found.append("The naive method ignores the noise that privacy added: its intervals are too narrow.")
@@ -29,6 +30,16 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     if any(one.simulated for one in posterior.evidence):
         found.append("The release was simulated: it is about made-up rows.")
     return tuple(found)
+
+
+def _about_the_cells(posterior: Posterior) -> list[str]:
+    """What screens have counted in the columns that the releases read: it decides what all else is about."""
+    several = len(posterior.screens) > 1
+    return [
+        f"{f'Dataset {screen.dataset}, ' if several else ''}{warning}"
+        for screen in posterior.screens
+        for warning in screen.warnings(posterior.plan.crossing().columns)
+    ]
 
 
 def _about_the_sampler(posterior: Posterior) -> list[str]:

@@ -9,32 +9,38 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
+from tacit.forks import check_not_forked
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.memory import check_address_space
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_law import FAILED, DrawLaw
 from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
-from tacit.posterior import Posterior, build_tree, posterior_axes
+from tacit.posterior import Posterior
+from tacit.posterior_tree import build_tree, check_screens, observed_data, posterior_axes
 from tacit.protocols.client import Client
 from tacit.release import Release, as_release
 from tacit.reports import Reports, as_reports, is_reports_file
 from tacit.samplers.chain import Chain, Settings
 from tacit.schema import Schema
+from tacit.screening import Screen, as_screen
 
 _MOST_DRAWS = 10**7
 _MOST_LEAPS = 1024
 
 
 AnyRelease = Release | Reports | str | Path
+AnyScreen = Screen | str | Path
 
 
 def infer(
     release: AnyRelease | Sequence[AnyRelease],
     *,
     same_rows: bool = False,
+    screen: AnyScreen | Sequence[AnyScreen] = (),
     method: str | None = None,
     prior: Prior | Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -47,9 +53,10 @@ def infer(
 
     ``release`` is a release, local reports, or a list of both; a path may stand for either. Several releases of one
     model are pooled: each dataset is a site of its own, and nobody may be in two of them. Releases about the same
-    dataset share its exact sums, which ``same_rows=True`` confirms. ``method`` picks another sampler of the family,
-    ``prior`` changes some of the prior's numbers (or gives a whole prior), ``seed`` makes the draws repeatable: this
-    side of the boundary nothing is secret.
+    dataset share its exact sums, which ``same_rows=True`` confirms. ``screen`` is what `tacit.screen` has counted in
+    the cells of a dataset (or its path, or a list with one for each dataset): it adds warnings, and no draw depends on
+    it. ``method`` picks another sampler of the family, ``prior`` changes some of the prior's numbers (or gives a whole
+    prior), ``seed`` makes the draws repeatable: this side of the boundary nothing is secret.
 
     Hamiltonian trajectories go on until they turn back. ``leaps`` gives all of them that many leaps instead, which is
     made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary show where they do not.
@@ -62,6 +69,8 @@ def infer(
     for other in surveys:
         if (other.plan.model, other.plan.schema) != (plan.model, plan.schema):
             raise expected("reports", other.dataset, "to have the model and the schema of what they are pooled with")
+    screens = [as_screen(one) for one in ([screen] if isinstance(screen, AnyScreen) else screen)]
+    check_screens(screens, everything)
     groups = [group for one in surveys for group in one.groups]
     problem = Problem(
         plan.model,
@@ -82,11 +91,7 @@ def infer(
         {name: array[0] for name, array in diagnostics.items()},
         dims,
         coords,
-        {
-            "released": [[v / one.unit for v in one.values] for one in everything],
-            "release": [one.id for one in everything],
-            "entry": list(everything[0].entries) if everything else [],
-        },
+        observed_data(evidence),
         {
             "release": json.dumps([one.to_plain() for one in evidence], ensure_ascii=True, allow_nan=False),
             "prior": json.dumps(problem.prior.to_plain()),
@@ -94,6 +99,7 @@ def infer(
             "seed": str(seed),
             "warmup": str(warmup),
             "inference_library": "tacit",
+            **({"screens": json.dumps([one.to_plain() for one in screens])} if screens else {}),
         },
     )
     return Posterior(tree)
@@ -262,6 +268,8 @@ def posterior_arrays(
     """Draws and diagnostics for many releases of one plan at once: arrays (releases, chains, draws, ...)."""
     import numpy as np
 
+    check_not_forked()
+    check_address_space()
     from tacit.samplers.backend import run
 
     central, unit = problem.released()

@@ -27,6 +27,7 @@ from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
 from tacit.names import check_name
 from tacit.plan import Plan
+from tacit.reading import LARGEST_JSON, same, strict_json
 from tacit.schema import Number, Schema
 from tacit.statistics.collector import Sums
 from tacit.statistics.statistic import Statistic
@@ -132,17 +133,17 @@ class Partial:
     def load(cls, path: str | Path) -> Partial:
         """Read one from a file."""
         check_suffix(path)
-        text = read_text(path, name="partial")
+        text = read_text(path, name="partial", limit=LARGEST_JSON)
         plain: Any = None
-        with contextlib.suppress(ValueError, RecursionError):
-            plain = json.loads(text)
+        with contextlib.suppress(InputError):
+            plain = strict_json(text, "partial")
         # No message below shows what stands in the file: it is secret.
         measured = {"version", "unit", "entries", "probe"}
         known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256", *measured}
         said = set(plain) - {"frame"} if isinstance(plain, dict) else set[str]()
         if said == known - measured:
             raise expected("partial", str(path), f"to be of format {FORMAT}, with its lattice; run tacit partial again")
-        if said != known or plain["partial"] != FORMAT:
+        if said != known or not same(plain["partial"], FORMAT):
             raise expected("partial", str(path), f"to be a whole file that tacit partial wrote, of format {FORMAT}")
         if plain.pop("sha256") != _digest(plain):
             raise expected("partial", str(path), "to be as tacit partial wrote it; it was changed since")

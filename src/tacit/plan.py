@@ -6,9 +6,8 @@ A plan is a value. It reads from and writes to TOML without loss, and everything
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,13 @@ from tacit.mechanisms.registry import mechanism_from_plain
 from tacit.models.model import Model
 from tacit.models.registry import DRAWN, FAMILIES
 from tacit.noise.noise import Noise
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
+from tacit.reading import LARGEST_TOML, strict_toml
 from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
 
@@ -46,6 +47,10 @@ class Plan:
                 raise expected(name, getattr(self, name), f"to be a tacit {kind.__name__}")
         if self.budget.assumes:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
+        if self.budget.basis is not Basis.PROVED:
+            raise expected(
+                "basis", self.budget.basis.value, "to be left out of a budget: it follows from the mechanism"
+            )
         if self.mechanism.person is not None and self.mechanism.person.id in self.schema:
             raise expected("id", self.mechanism.person.id, "not to be declared in the schema as well")
         for name, column in self.schema.items():
@@ -61,6 +66,13 @@ class Plan:
     def event(self) -> Event:
         """What one release costs, or one person's report, from public parameters alone."""
         return self.mechanism.event(self.model, self.schema, self.budget)
+
+    @property
+    def promise(self) -> Guarantee:
+        """The budget as it is kept: what it rests on, and what it takes for granted beyond the program being right."""
+        if not isinstance(self.mechanism, Central):
+            return self.budget
+        return replace(self.budget, basis=self.crossing().basis, assumes=self.crossing().assumes)
 
     def crossing(self, law: Law | None = None) -> Crossing:
         """The way across the boundary: what is read, released and paid; ``law`` is one that a release says it had."""
@@ -113,8 +125,8 @@ class Plan:
         return plain if self.mechanism == AddNoise() else {**plain, "mechanism": self.mechanism.to_plain()}
 
     @classmethod
-    def from_plain(cls, tables: Mapping[str, Any]) -> Plan:
-        """Read plain tables; every key must be known."""
+    def from_plain(cls, tables: Mapping[str, Any], *, earlier: bool = False) -> Plan:
+        """Read plain tables; every key must be known. ``earlier``: of a release of draws that are no longer made."""
         known = ("model", "schema", "budget", "mechanism")
         if not isinstance(tables, Mapping):
             raise expected("plan", tables, "to be a mapping of tables")
@@ -132,7 +144,7 @@ class Plan:
             model=_model_from_plain(tables["model"]),
             schema=Schema(tables["schema"]),
             budget=guarantee_from_plain(tables["budget"]),
-            mechanism=mechanism_from_plain(tables.get("mechanism", {"kind": AddNoise.kind})),
+            mechanism=mechanism_from_plain(tables.get("mechanism", {"kind": AddNoise.kind}), earlier=earlier),
         )
 
     def to_toml(self) -> str:
@@ -144,18 +156,12 @@ class Plan:
     @classmethod
     def from_toml(cls, text: str) -> Plan:
         """Read a plan from text."""
-        try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"Expected the plan to be TOML: {str(error)[:300]}.") from None
-        except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
-            raise InputError("Expected the plan to be TOML without endless numbers or nesting.") from None
-        return cls.from_plain(tables)
+        return cls.from_plain(strict_toml(text, "plan"))
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a file."""
-        return cls.from_toml(read_text(path, name="plan"))
+        return cls.from_toml(read_text(path, name="plan", limit=LARGEST_TOML))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the plan to a file."""

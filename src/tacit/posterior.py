@@ -7,9 +7,8 @@ saved posterior explains itself.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,9 +20,13 @@ from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
+from tacit.posterior_file import file_content, open_posterior
+from tacit.posterior_tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
+from tacit.reading import strict_json
 from tacit.release import Release
 from tacit.reports import PublishedReports
-from tacit.seal import has_seal, sealed
+from tacit.screening import Screen
+from tacit.seal import sealed
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
 
@@ -88,10 +91,7 @@ class Posterior:
     @cached_property
     def evidence(self) -> tuple[Release | PublishedReports, ...]:
         """What this posterior is about: releases, and the headers of local reports."""
-        plains = json.loads(self.tree.attrs["release"])
-        return tuple(
-            PublishedReports.from_plain(plain) if "reports" in plain else Release.from_plain(plain) for plain in plains
-        )
+        return read_evidence(self.tree.attrs["release"])
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -102,6 +102,11 @@ class Posterior:
     def surveys(self) -> tuple[PublishedReports, ...]:
         """The local reports among the evidence."""
         return tuple(one for one in self.evidence if isinstance(one, PublishedReports))
+
+    @cached_property
+    def screens(self) -> tuple[Screen, ...]:
+        """What is known of the cells behind the releases: the screens that the inference was given."""
+        return read_screens(self.tree.attrs.get("screens"))
 
     @property
     def release(self) -> Release:
@@ -133,7 +138,7 @@ class Posterior:
     @property
     def prior(self) -> Mapping[str, Any]:
         """The prior's numbers by name."""
-        return json.loads(self.tree.attrs["prior"])
+        return strict_json(self.tree.attrs["prior"], "prior", constants=True)
 
     def draws(self, name: str) -> Any:
         """All draws of one parameter, chains joined, draws first."""
@@ -232,58 +237,22 @@ class Posterior:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a netCDF file, whole or not at all."""
         check_writable(path, name="posterior", overwrite=overwrite)
-        content = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
+        netcdf = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
+        groups = [group for group in ("posterior", "sample_stats") if group in self.tree.children]
+        arrays = {f"{group}/{name}": a.values for group in groups for name, a in self.tree[group].data_vars.items()}
+        said = [name for name in (*ATTRIBUTES, SCREENS) if name in self.tree.attrs]
+        content = file_content(netcdf, arrays, {name: str(self.tree.attrs[name]) for name in said})
         return write_atomically(path, sealed(content), name="posterior", overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Posterior:
-        """Read a netCDF file that `save` wrote."""
-        import xarray
+        """Read a file that `save` wrote: its index, then what it is about, then draws of the shapes that follow.
 
+        The netCDF part is for other programs and is never parsed, so nothing in the file can lead to another file.
+        """
         source = check_readable(path, name="posterior")
-        try:
-            if not has_seal(source):
-                raise OSError
-            with xarray.open_datatree(path, engine="h5netcdf") as tree:
-                posterior = cls(tree.load())
-            if not _is_whole(posterior):
-                raise KeyError
-        except InputError:  # a release that contradicts itself
-            raise
-        except Exception:  # h5netcdf raises many kinds on a file that is not netCDF
-            raise expected("posterior", str(path), "to be a posterior that tacit saved, whole and unchanged") from None
-        return posterior
-
-
-def posterior_axes(
-    evidence: Sequence[Release | PublishedReports],
-) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
-    """The names of the axes of each parameter and the labels along each; with several sites there is one more."""
-    plan = evidence[0].plan
-    datasets = list(dict.fromkeys(one.dataset for one in evidence if isinstance(one, Release)))
-    dims, coords = plan.model.dims(plan.schema), plan.model.coords(plan.schema)
-    if len(datasets) < 2:
-        return dims, coords
-    own = {name: ("site", *dims[name]) for name in plan.model.site_parameters}
-    return {**dims, **own}, {**coords, "site": datasets}
-
-
-def _is_whole(posterior: Posterior) -> bool:
-    """Whether the draws are those of the releases' model, as numbers of the right shape."""
-    plan = posterior.plan
-    dims, coords = posterior_axes(posterior.evidence)
-    group = posterior.tree["posterior"]
-    arrays = {str(name): array.values for name, array in group.data_vars.items()}
-    lead = next(iter(arrays.values())).shape[:2]
-    return (
-        isinstance(posterior.prior, dict)
-        and posterior.method in {**plan.model.methods, **plan.model.draw_methods}
-        and len(lead) == 2
-        and min(lead) >= 1
-        and set(arrays) <= set(dims)
-        and all(a.shape == (*lead, *(len(coords[axis]) for axis in dims[name])) for name, a in arrays.items())
-        and all(array.dtype.kind in "fiu" for array in arrays.values())
-    )
+        with open_posterior(source) as file:
+            return cls(tree_of(file, source))
 
 
 def _moments(values: Any) -> tuple[float, float]:
@@ -317,40 +286,3 @@ def _labels(name: str, array: Any) -> list[str]:
     for axis in array.dims[2:]:
         labels = [(*label, str(value)) for label in labels for value in array[axis].values]
     return [f"{name}[{', '.join(label)}]" if label else name for label in labels]
-
-
-def build_tree(
-    draws: Mapping[str, Any],
-    diagnostics: Mapping[str, Any],
-    dims: Mapping[str, tuple[str, ...]],
-    coords: Mapping[str, list[str]],
-    observed: Mapping[str, Any],
-    attributes: Mapping[str, str],
-) -> Any:
-    """A DataTree in ArviZ's layout from arrays with leading axes (chain, draw)."""
-    import numpy as np
-    import xarray as xr
-
-    chains, count = next(iter(draws.values())).shape[:2]
-    axes = {"chain": np.arange(chains), "draw": np.arange(count)}
-    used = {axis for names in dims.values() for axis in names}
-    labels = {axis: np.array(values, dtype=str) for axis, values in coords.items() if axis in used}
-    posterior = xr.Dataset(
-        {name: (("chain", "draw", *dims.get(name, ())), np.asarray(a)) for name, a in draws.items()},
-        coords={**axes, **labels},
-    )
-    shape = len(observed["release"]), len(observed["entry"])
-    groups: dict[str, Any] = {
-        "posterior": posterior,
-        "observed_data": xr.Dataset(
-            {"released": (("release", "entry"), np.array(observed["released"], np.float64).reshape(shape))},
-            coords={axis: np.array(observed[axis], dtype=str) for axis in ("release", "entry")},
-        ),
-    }
-    if diagnostics:
-        groups["sample_stats"] = xr.Dataset(
-            {name: (("chain", "draw"), np.asarray(a)) for name, a in diagnostics.items()}, coords=axes
-        )
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs.update(attributes)
-    return tree

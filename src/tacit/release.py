@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import read_text, write_atomically
+from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
+from tacit.losses.loss import SAMPLERS
 from tacit.mechanisms.mechanism import Crossing, Law
 from tacit.names import check_name
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
+from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import Guarantee
+from tacit.reading import LARGEST_JSON, check_format, same, strict_json
+from tacit.signature import Checked, Signature, check_signature, make_signature
 
 FORMAT = 1
+_LONGEST = 1000  # bits of a value in a file; no noise comes near, and a float holds it
 
 TYPED_ELSEWHERE = (
     "how each cell is stored in the frame did not depend on other people's rows, as it does where types were guessed "
@@ -40,6 +46,7 @@ class Release:
     means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
     ``partials`` is how many sites' exact sums were added up before the noise; 1 where the rows were in one place.
     ``frame`` says that rows came as a frame, a table or a stream that somebody else had made, and not by their file.
+    ``signature`` is its maker's, from `sign`; with it or without it, it is the same release.
     """
 
     plan: Plan
@@ -52,6 +59,7 @@ class Release:
     partials: int = 1
     frame: bool = False
     law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
+    signature: Signature | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
@@ -72,7 +80,9 @@ class Release:
         if not _is_int(self.partials) or self.partials < 1:
             raise expected("partials", self.partials, "to be a whole number, at least 1")
         if self.ledger is not None:
-            _check_receipt(self.ledger)
+            check_receipt(self.ledger)
+        if self.signature is not None and not isinstance(self.signature, Signature):
+            raise expected("signature", self.signature, "to be made by Release.sign")
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import release_card
@@ -103,13 +113,31 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was promised to the people in the data: the plan's budget, which the law meets, and what it assumes."""
+        """What was promised to the people in the data: the budget, what it rests on, and what it assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
         typed = (TYPED_ELSEWHERE,) if self.frame else ()
-        return replace(self.plan.budget, assumes=(*self.crossing.assumes, *disjoint, *typed))
+        assumes = (*self.crossing.assumes, *disjoint, *typed)
+        return replace(self.plan.budget, basis=self.crossing.basis, assumes=assumes)
+
+    def sign(self, key: PrivateKey | str | Path) -> Release:
+        """The same release with the signature of ``key``, a private key or its file; an earlier one is replaced."""
+        return replace(self, signature=make_signature(self.unsigned_plain(), as_private_key(key)))
+
+    def check_signature(self, keys: Sequence[PublicKey | str | Path] | PublicKey | str | Path = ()) -> Checked:
+        """Who signed this release, as far as the public ``keys``, or their files, can tell.
+
+        What comes back has a ``status`` (signed, unsigned, wrong; unchecked without a key) and the same in ``words``.
+        """
+        several = [keys] if isinstance(keys, PublicKey | str | Path) else keys
+        return check_signature(self.unsigned_plain(), self.signature, [as_public_key(key) for key in several])
 
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
+        signed = {} if self.signature is None else {"signature": self.signature.to_plain()}
+        return {**self.unsigned_plain(), **signed}
+
+    def unsigned_plain(self) -> dict[str, Any]:
+        """The JSON object without a signature: what is signed, and what a ledger notes."""
         return {
             "format": FORMAT,
             "id": self.id,
@@ -120,12 +148,17 @@ class Release:
             "entries": list(self.entries),
             "values": list(self.values),
             self.plan.central().law_field: self.law.to_plain(),
-            "guarantee": self.guarantee.to_plain(),
+            "guarantee": self._guarantee_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
             **({"partials": self.partials} if self.partials > 1 else {}),
             **({"frame": True} if self.frame else {}),
         }
+
+    def _guarantee_plain(self) -> dict[str, Any]:
+        """The guarantee as the file says it; one that was made before files said its basis stays as it was noted."""
+        plain = self.guarantee.to_plain()
+        return {name: value for name, value in plain.items() if name != "basis" or not self.plan.mechanism.retired}
 
     @classmethod
     def from_plain(cls, plain: object) -> Release:
@@ -137,19 +170,18 @@ class Release:
                 "Expected a release, not a partial, which holds exact sums: keep it safe, and let tacit privatize make "
                 "a release of it."
             )
-        version = plain.get("format")
-        if not isinstance(version, int) or isinstance(version, bool):
-            raise expected("format", version, "to be the whole number that every release starts with")
-        if version != FORMAT:
-            newer = "; it was written by a newer tacit" if version > FORMAT else ""
-            raise expected("format", version, f"to be {FORMAT}{newer}")
+        if "screen" in plain:
+            raise InputError("Expected a release, not a screen, which counts cells: give it to `tacit infer --screen`.")
+        check_format("release", plain.get("format"), FORMAT)
         if not isinstance(plain.get("plan"), dict):
             raise InputError("Expected the release to carry its plan.")
         try:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
-            plan = Plan.from_plain(plain["plan"])
+            if any(isinstance(value, int) and value.bit_length() > _LONGEST for value in values):
+                raise InputError(f"Expected values to be whole numbers of at most {_LONGEST} bits.")
+            plan = Plan.from_plain(plain["plan"], earlier=_earlier(plain))
             release = cls(
                 plan=plan,
                 n=plain["n"],
@@ -161,6 +193,7 @@ class Release:
                 partials=plain.get("partials", 1),
                 frame=plain.get("frame", False),
                 law=plan.central().law_from_plain(plain[plan.central().law_field]),
+                signature=Signature.from_plain(plain["signature"]) if "signature" in plain else None,
             )
         except KeyError as error:
             raise InputError(f"Expected the release to have the field {error.args[0]!r}.") from None
@@ -169,7 +202,7 @@ class Release:
             if name not in derived:
                 raise expected("release field", name, f"to be one of {', '.join(derived)}")
         for name, value in derived.items():
-            if name not in plain or plain[name] != value:
+            if name not in plain or not same(plain[name], value):
                 raise InputError(f"Expected the release's {name!r} to be what its plan implies.")
         return release
 
@@ -180,25 +213,27 @@ class Release:
     @classmethod
     def from_json(cls, text: str) -> Release:
         """Read a release from text."""
-        try:
-            plain = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
-        except InputError:
-            raise
-        except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
-            raise InputError("Expected the release to be JSON; it may be cut short.") from None
-        return cls.from_plain(plain)
+        return cls.from_plain(strict_json(text, "release"))
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a file."""
-        return cls.from_json(read_text(path, name="release"))
+        return cls.from_json(read_text(path, name="release", limit=LARGEST_JSON))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release to a file, whole or not at all."""
         return write_atomically(path, self.to_json().encode(), name="release", overwrite=overwrite)
 
 
-def _check_receipt(receipt: object) -> None:
+def _earlier(plain: Mapping[str, Any]) -> bool:
+    """Whether a release was drawn by a chain whose plan did not have to say ``assume`` yet."""
+    sample, mechanism = plain.get("sample"), plain["plan"].get("mechanism")
+    if not isinstance(sample, Mapping) or not isinstance(mechanism, Mapping) or "assume" in mechanism:
+        return False
+    return SAMPLERS.get(str(sample.get("sampler"))) is Basis.ASSUMED
+
+
+def check_receipt(receipt: object) -> None:
     """Refuse what no ledger has given as its receipt; whether it is true, `tacit ledger verify` says."""
     if not isinstance(receipt, Mapping) or set(receipt) != {"ledger", "entry", "head"}:
         raise expected("ledger", receipt, "to be null, or a receipt with a ledger, an entry and a head")
@@ -211,17 +246,6 @@ def _check_receipt(receipt: object) -> None:
 
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _no_constant(name: str) -> Any:
-    raise InputError(f"Expected the release's numbers to be finite; found {name}.")
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise InputError("Expected every field of the release to stand there once.")
-    return found
 
 
 def as_release(release: Release | str | Path) -> Release:

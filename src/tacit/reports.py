@@ -18,15 +18,21 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, write_atomically
+from tacit.integer_columns import MOST_NUMBERS, open_columns
 from tacit.names import check_name
 from tacit.plan import Plan
 from tacit.privacy.guarantees import ApproxDP
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.registry import protocol_from_plain
+from tacit.reading import check_format, flag, read_list, read_table, strict_json, whole
 
 FORMAT = 1
 _KEY = b"tacit"
+_MOST_GROUPS = 256  # they share a model and a schema, and differ in budget or protocol
+_MISFIT = (
+    "Expected the reports to be as many and as wide as their header says, and every report to belong to a group of it."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +77,9 @@ class Reports:
         check_name("dataset", self.dataset)
         if not self.groups or not sum(group.n for group in self.groups):
             raise InputError("Expected the reports to be at least one.")
+        if len(self.groups) > _MOST_GROUPS:
+            raise expected("groups", len(self.groups), f"of reports to be at most {_MOST_GROUPS}")
+        flag("simulated", self.simulated)
         first = self.groups[0].plan
         for group in self.groups:
             if (group.plan.model, group.plan.schema) != (first.model, first.schema):
@@ -141,6 +150,8 @@ class Reports:
 
         width = max(group.protocol.reports.size for group in self.groups)
         rows = self.n
+        if rows * (width + 1) > MOST_NUMBERS:
+            raise expected("reports", rows, f"to hold at most {MOST_NUMBERS} numbers; save them in several files")
         columns: dict[str, Any] = {"group": np.repeat(np.arange(len(self.groups)), [g.n for g in self.groups])}
         for j in range(width):
             cells = [
@@ -160,42 +171,31 @@ class Reports:
     @classmethod
     def load(cls, path: str | Path) -> Reports:
         """Read a file of reports; refuse what is broken, newer, or impossible under its own protocol."""
-        import pyarrow.parquet as pq
-
-        source = check_readable(path, name="reports")
-        try:
-            table = pq.read_table(source)
-            header = json.loads((table.schema.metadata or {})[_KEY])
-            columns = {name: table.column(name).to_numpy() for name in table.column_names}
-        except Exception:  # pyarrow raises many kinds on a file that is not Parquet
-            raise expected("reports", str(path), "to be a file of reports, whole and unchanged") from None
-        return cls._from_parts(header, columns)
-
-    @classmethod
-    def _from_parts(cls, header: Any, columns: dict[str, Any]) -> Reports:
         import numpy as np
 
-        if not isinstance(header, dict) or not isinstance(header.get("format"), int):
-            raise InputError("Expected the header of the reports to say its format.")
-        if header["format"] != FORMAT:
-            raise expected("format", header["format"], f"of the reports to be {FORMAT}")
-        if set(header) != {"format", "dataset", "simulated", "groups"} or not isinstance(header["groups"], list):
-            raise InputError("Expected the header of the reports to have a dataset, simulated and groups.")
-        groups: list[Group] = []
-        member = columns.get("group", np.zeros(0, np.int64))
-        for i, plain in enumerate(header["groups"]):
-            if not isinstance(plain, dict) or set(plain) != {"plan", "protocol", "n"}:
-                raise InputError("Expected every group of reports to say its plan, its protocol and n.")
-            protocol = protocol_from_plain(plain["protocol"])
-            own = np.flatnonzero(member == i)
-            names = [f"report_{j}" for j in range(protocol.reports.size)]
-            if len(own) != plain["n"] or any(name not in columns for name in names):
-                raise InputError("Expected the reports to be as many and as wide as their header says.")
-            values = np.stack([columns[name][own] for name in names], axis=1)
-            groups.append(Group(Plan.from_plain(plain["plan"]), protocol, values))
-        if len(member) != sum(group.n for group in groups):
-            raise InputError("Expected every report to belong to a group of the header.")
-        return cls(tuple(groups), header["dataset"], header["simulated"] is True)
+        source = check_readable(path, name="reports")
+        with open_columns(source) as table:
+            if _KEY not in table.metadata:
+                raise expected("reports", str(path), "to be a file of reports, whole and unchanged")
+            header = read_header(strict_json(table.metadata[_KEY], "header of the reports"))
+            counts = [group.n for group in header.groups]
+            width = max(group.protocol.reports.size for group in header.groups)
+            names = ["group", *(f"report_{j}" for j in range(width))]
+            if table.rows != sum(counts) or set(table.names) != set(names):
+                raise InputError(_MISFIT)
+            member = table.read("group")
+            inside = member.min() >= 0 and member.max() < len(counts)
+            if not inside or np.bincount(member, minlength=len(counts)).tolist() != counts:
+                raise InputError(_MISFIT)
+            own = np.split(np.argsort(member, kind="stable"), np.cumsum(counts)[:-1])
+            values = [np.empty((group.n, group.protocol.reports.size), np.int64) for group in header.groups]
+            for j, name in enumerate(names[1:]):
+                column = table.read(name)
+                for rows, array in zip(own, values, strict=True):
+                    if j < array.shape[1]:
+                        array[:, j] = column[rows]
+        groups = (Group(one.plan, one.protocol, array) for one, array in zip(header.groups, values, strict=True))
+        return cls(tuple(groups), header.dataset, header.simulated)
 
     @classmethod
     def merge(cls, parts: Iterable[Reports], *, dataset: str | None = None) -> Reports:
@@ -214,6 +214,45 @@ class Reports:
             for same in found.values()
         ]
         return cls(tuple(groups), dataset or given[0].dataset, any(part.simulated for part in given))
+
+
+@dataclass(frozen=True)
+class GroupHeader:
+    """What a header says of one group."""
+
+    plan: Plan
+    protocol: Protocol
+    n: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the header of a file of reports says."""
+
+    dataset: str
+    simulated: bool
+    groups: tuple[GroupHeader, ...]
+
+
+def read_header(plain: object) -> Header:
+    """Read the public header of a file of reports, strictly."""
+    if not isinstance(plain, dict) or "format" not in plain:
+        raise InputError("Expected the header of the reports to say its format.")
+    check_format("reports", plain["format"], FORMAT)
+    table = read_table("header of the reports", plain, ("format", "dataset", "simulated", "groups"))
+    return Header(check_name("dataset", table["dataset"]), flag("simulated", table["simulated"]), _groups(table))
+
+
+def _groups(table: dict[str, Any]) -> tuple[GroupHeader, ...]:
+    found: list[GroupHeader] = []
+    for plain in read_list("groups", table["groups"], _MOST_GROUPS):
+        group = read_table("group of reports", plain, ("plan", "protocol", "n"))
+        plan, protocol = Plan.from_plain(group["plan"]), protocol_from_plain(group["protocol"])
+        plan.client(protocol)  # refuses a protocol that does not meet the plan's budget
+        found.append(GroupHeader(plan, protocol, whole("n", group["n"], 0, 2**53)))
+    if not sum(group.n for group in found):
+        raise InputError("Expected the reports to be at least one.")
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -246,16 +285,17 @@ class PublishedReports:
         return {"reports": self.id, "dataset": self.dataset, "simulated": self.simulated, "groups": groups}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> PublishedReports:
-        """Read what `to_plain` wrote."""
-        groups = plain["groups"]
+    def from_plain(cls, plain: object) -> PublishedReports:
+        """Read what `to_plain` wrote, strictly."""
+        table = read_table("reports", plain, ("reports", "dataset", "simulated", "groups"))
+        groups = _groups(table)
         return cls(
-            check_name("dataset", plain["dataset"]),
-            check_name("id", plain["reports"]),
-            plain["simulated"] is True,
-            tuple(Plan.from_plain(group["plan"]) for group in groups),
-            tuple(protocol_from_plain(group["protocol"]) for group in groups),
-            tuple(int(group["n"]) for group in groups),
+            check_name("dataset", table["dataset"]),
+            check_name("id", table["reports"]),
+            flag("simulated", table["simulated"]),
+            tuple(group.plan for group in groups),
+            tuple(group.protocol for group in groups),
+            tuple(group.n for group in groups),
         )
 
 

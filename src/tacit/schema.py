@@ -13,6 +13,7 @@ from typing import Any
 
 from tacit.canonical import level_form
 from tacit.errors import InputError, did_you_mean, expected, shown
+from tacit.printable import flaw
 
 Level = str | int | float | bool
 
@@ -89,8 +90,9 @@ class Category:
             raise expected("levels", list(levels), "to be finite numbers")
         if any(isinstance(v, str) and v != v.strip(" \t\n\r\v\f") for v in levels):
             raise expected("levels", list(levels), "to have no spaces around them, as cells lose theirs")
-        if any(isinstance(v, str) and not _writable(v) for v in levels):
-            raise expected("levels", list(levels), "to hold no null character and no half of a surrogate pair")
+        for flawed in (flaw(v) for v in levels if isinstance(v, str)):
+            if flawed:
+                raise expected("levels", list(levels), f"to hold no {flawed}")
         if len(set(levels)) != len(levels):
             raise expected("levels", list(levels), "to differ from each other")
         self._check_forms(levels)
@@ -138,20 +140,47 @@ class Identifier:
     """
 
 
-Column = Number | Category | Identifier
+@dataclass(frozen=True)
+class Screened:
+    """A declared column of which only the class of each cell is wanted, for a count of what is wrong with its cells.
+
+    A cell is as declared (code 0), or it belongs to one of ``classes`` (its position there, plus 1): it is missing (an
+    empty cell), unreadable (anything else that is no number), unknown (anything else that is no declared level), or a
+    number below or above the bounds.
+    """
+
+    column: Number | Category
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What may be wrong with a cell; a number whose bounds are units only is never outside of them."""
+        if isinstance(self.column, Category):
+            return ("missing", "unknown")
+        return ("missing", "unreadable", "below", "above") if self.column.clamp else ("missing", "unreadable")
+
+    @property
+    def missing_code(self) -> int:
+        """The code of an empty cell."""
+        return 1 + self.classes.index("missing")
+
+    def to_plain(self) -> Any:
+        """The value that a plan file holds for the column itself."""
+        return self.column.to_plain()
+
+
+Parsed = Number | Category | Identifier
+"""What cells are parsed as."""
+
+Column = Parsed | Screened
+"""What may be asked of a column: its parsed cells, or their classes."""
 
 
 def check_column_name(what: str, name: object) -> None:
     """Refuse what no header can name; ``what`` says in the refusal which name it is."""
     if not isinstance(name, str) or not name or name != name.strip():
         raise expected(what, name, "to be a non-empty string without spaces around it")
-    if not _writable(name):
-        raise expected(what, name, "to hold no null character and no half of a surrogate pair")
-
-
-def _writable(text: str) -> bool:
-    """Whether every format that tacit writes can hold ``text``."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    if flawed := flaw(name):
+        raise expected(what, name, f"to hold no {flawed}; rename the column")
 
 
 def _literal(level: Level) -> bytes:
@@ -173,7 +202,7 @@ def column_from_plain(name: str, value: object) -> Column:
 
 
 def _column_from_plain(value: object) -> Column:
-    if isinstance(value, Number | Category):
+    if isinstance(value, Number | Category | Screened):
         return value
     if isinstance(value, Mapping):
         keys = set(value)
@@ -243,11 +272,11 @@ class Schema(Mapping[str, Column]):
         return f"Schema({self.to_plain()!r})"
 
     def declared(self, name: str) -> Number | Category:
-        """The column ``name``, which must not be an identifier."""
+        """The column ``name``, which must not be an identifier; of a screened one, what it was declared as."""
         column = self[name]
         if isinstance(column, Identifier):
             raise expected("column", name, "to be declared with bounds or levels")
-        return column
+        return column.column if isinstance(column, Screened) else column
 
     def number(self, name: str) -> Number:
         """The column ``name``, which must be a number."""
@@ -267,9 +296,13 @@ class Schema(Mapping[str, Column]):
         """This schema with the column ``name``, not declared so far, as the one that tells people apart."""
         if name in self._columns:
             raise expected("id", name, "not to be declared in the schema as well")
-        extended = Schema(self.to_plain())
+        extended = Schema(self._columns)
         extended._columns[name] = Identifier()
         return extended
+
+    def screened(self) -> Schema:
+        """This schema, asked for the classes of cells and not for the cells."""
+        return Schema({name: Screened(self.declared(name)) for name in self})
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[schema]`` table of a plan file."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from tacit.models.registry import FAMILIES
 from tacit.plan import Plan
+from tacit.printable import spelled_out
 from tacit.schema import check_column_name
 
 _ABOUT = {
@@ -66,7 +67,7 @@ def skeleton(columns: Mapping[str, str | None]) -> str:
     said += '# formula = "response ~ one + another"'
     width = max((len(toml_key(name)) for name in columns), default=0)
     lines = [
-        f"{toml_key(name):<{width}} = []" + ("" if kind is None else f"    # {_harmless(kind)}")
+        f"{toml_key(name):<{width}} = []" + ("" if kind is None else f"    # {spelled_out(kind)[:60]}")
         for name, kind in columns.items()
     ]
     types = " and types" if any(kind is not None for kind in columns.values()) else ""
@@ -104,7 +105,3 @@ def toml_value(value: Any) -> str:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _harmless(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:60]

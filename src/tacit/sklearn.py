@@ -5,8 +5,23 @@ and is charged as one, also when a search or a cross-validation calls it on clon
 `ChargedAgainWarning` before it happens; turned into an error, that warning stops the refit before anything is spent.
 What is read, clamped and promised is what the plan says: the values of X and y decide nothing else and raise nothing.
 
-``score`` would give a number about rows that no noise protects. It is refused unless ``public_scores=True`` says that
-the rows to score are public. ``simulate=True`` is for made-up data only: no ledger, and bounds taken from the data.
+A prediction is a number about the row it is made for, and a score is made of predictions; no noise protects either.
+So ``predict``, ``predict_proba`` and ``score``, and with them every scorer of scikit-learn, are refused unless
+``public_inputs=True`` says that the rows they are given are public. ``predict_public`` says so for one call.
+``simulate=True`` is for made-up data only: no ledger, and bounds taken from the data.
+
+**What is not noticed.** The promise is about the rows that ``fit`` is given, each of them one person's. What happened
+to them before is out of sight, and is not guessed from the rows, as a guess would tell about them:
+
+* Resampling. An ensemble that draws rows with replacement puts somebody into one fit several times, who is then
+  protected that many times less than the ledger says. Those that pass weights (`BaggingRegressor`,
+  `BaggingClassifier`, `AdaBoostClassifier`) are refused, because weights are. Those that copy rows
+  (`AdaBoostRegressor`, a loop with `resample`) can not be told from a table: do not use them.
+* Preprocessing that learns from rows (`StandardScaler`, `SimpleImputer`, `PCA`, target encoders, feature selection).
+  Each row then depends on all others, which no price here covers, and the plan's bounds are about other numbers. Leave
+  columns in their own units: the plan maps and fills them. What looks at one row alone (`FunctionTransformer` with such
+  a function) is fine.
+* Choosing among fits by anything but their releases, such as a plot of residuals.
 """
 
 from __future__ import annotations
@@ -46,9 +61,15 @@ class ChargedAgainWarning(UserWarning):
 class _Estimator(BaseEstimator, ABC):
     """What both estimators share.
 
-    ``ledger`` is a `Ledger` or its path, with ``dataset`` the name of the rows in it; ``ledger=False`` releases without
-    one, and the release says so. ``method``, ``prior``, ``seed``, ``chains``, ``draws`` and ``warmup`` go to `infer`.
+    ``ledger`` is a `Ledger` or its path, with ``dataset`` the name of the rows in it; ``ledger=None`` releases without
+    one, as in `privatize`, and the release says so. It must be said: the default, False, is refused. ``public_inputs``
+    says that rows which are predicted or scored, not those that are fitted, are public. ``method``, ``prior``,
+    ``seed``, ``chains``, ``draws`` and ``warmup`` go to `infer`.
     """
+
+    # With metadata routing an ensemble that resamples asks this before it copies rows; it is to pass weights instead,
+    # which are refused.
+    __metadata_request__fit = {"sample_weight": True}  # noqa: RUF012  # read by scikit-learn off the class
 
     plan_: Plan
     release_: Release
@@ -58,10 +79,10 @@ class _Estimator(BaseEstimator, ABC):
         self,
         plan: Plan | str | Path | None = None,
         *,
-        ledger: Ledger | str | Path | bool | None = None,
+        ledger: Ledger | str | Path | bool | None = False,
         dataset: str | None = None,
         simulate: bool | Guarantee = False,
-        public_scores: bool = False,
+        public_inputs: bool = False,
         method: str | None = None,
         prior: Any = None,
         seed: int = 0,
@@ -73,7 +94,7 @@ class _Estimator(BaseEstimator, ABC):
         self.ledger = ledger
         self.dataset = dataset
         self.simulate = simulate
-        self.public_scores = public_scores
+        self.public_inputs = public_inputs
         self.method = method
         self.prior = prior
         self.seed = seed
@@ -81,20 +102,26 @@ class _Estimator(BaseEstimator, ABC):
         self.draws = draws
         self.warmup = warmup
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Release the plan's statistic of the rows (X, y), charged to the ledger, and infer from the release.
 
-        X is a data frame with the plan's columns, or an array with them in the order of the formula.
+        X is a data frame with the plan's columns, or an array with them in the order of the formula. Every row must be
+        one person's, and must stand there once. ``sample_weight`` is there to be refused: a row with a weight of 3
+        would be protected three times less than is charged.
         """
+        if sample_weight is not None:
+            raise InputError(
+                "Expected sample_weight to be None: rows that are weighted, or drawn several times by an ensemble such "
+                "as bagging, would be protected less than the ledger says."
+            )
         if self.simulate:
             release = self._simulated(X, y)
         else:
             plan = self._declared()
             table = self._table(X, y, plan)
             self._announce(plan)
-            book = None if self.ledger is False else self.ledger
-            assert not isinstance(book, bool)
-            release = privatize(table, plan, ledger=book, dataset=self.dataset)
+            assert not isinstance(self.ledger, bool)
+            release = privatize(table, plan, ledger=self.ledger, dataset=self.dataset)
         self.plan_, self.release_ = release.plan, release
         self.posterior_ = infer(
             release,
@@ -118,8 +145,8 @@ class _Estimator(BaseEstimator, ABC):
             raise InputError("Expected plan to be a Plan or the path of one: bounds and budget are never guessed.")
         plan = as_plan(self.plan)
         self._check_family(plan)
-        if self.ledger is None or self.ledger is True:
-            raise expected("ledger", self.ledger, "to be a Ledger or its path; False releases without one")
+        if isinstance(self.ledger, bool):
+            raise expected("ledger", self.ledger, "to be a Ledger or its path, or None, which releases without one")
         return plan
 
     @abstractmethod
@@ -135,7 +162,7 @@ class _Estimator(BaseEstimator, ABC):
         before = 1 if hasattr(self, "release_") else 0
         if isinstance(self.ledger, Ledger | str | Path) and self.dataset is not None:
             book = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
-            before = book.left(self.dataset).spends
+            before = book.spends(self.dataset)
         if before:
             warnings.warn(
                 f"This fit charges {plan.budget.symbols} to dataset {self.dataset!r}, which has been charged "
@@ -182,11 +209,12 @@ class _Estimator(BaseEstimator, ABC):
         assert isinstance(model, Regression)  # `_check_family` has seen to it
         return model
 
-    def _may_score(self) -> None:
-        if not (self.simulate or self.public_scores):
+    def _check_public(self, what: str) -> None:
+        """Refuse rows that nobody has called public. Every scorer ends here, as it has to predict first."""
+        if not (self.simulate or self.public_inputs):
             raise InputError(
-                "Expected public_scores=True to score: a score is a number about its rows that no noise protects, so "
-                "they have to be public."
+                f"Expected public_inputs=True for {what}: predictions and scores are numbers about their rows that no "
+                "noise protects. If these rows are public, say so there, or call predict_public."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -197,14 +225,27 @@ class _Estimator(BaseEstimator, ABC):
 
 
 class TacitRegressor(RegressorMixin, _Estimator):
-    """Linear or Poisson regression from a private release: see the module for what ``fit`` costs and says.
+    """Linear or Poisson regression from a private release.
+
+    ``fit`` spends the plan's budget on rows that are each one person's, untouched by resampling or by preprocessing
+    that learned from other rows. ``predict`` and ``score``, and so all scorers, want ``public_inputs=True``;
+    ``predict_public`` is for public points. The module says why, and what can not be noticed.
 
     After ``fit``: ``release_``, ``posterior_``, ``plan_``, and posterior means in the units of the data: ``coef_`` by
     ``coefficient_names_``, and ``intercept_``.
     """
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The posterior mean of the expected response; with ``return_std`` also the predictive standard deviation."""
+        """`predict_public`, refused unless ``public_inputs`` says that the rows of X are public."""
+        check_is_fitted(self, "posterior_")
+        self._check_public("predict")
+        return self.predict_public(X, return_std)
+
+    def predict_public(self, X: Any, return_std: bool = False) -> Any:
+        """The posterior mean of the expected response at public points X.
+
+        With ``return_std`` also the predictive standard deviation.
+        """
         points = self._points(X)
         model, schema = self._regression(), self.plan_.schema
         if isinstance(model, LinearRegression):
@@ -219,8 +260,8 @@ class TacitRegressor(RegressorMixin, _Estimator):
         return mean, self.posterior_.predict(points, seed=self.seed).draws.std(axis=0)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 on public rows; refused unless ``public_scores`` says that they are."""
-        self._may_score()
+        """R^2 on public rows; refused unless ``public_inputs`` says that they are."""
+        self._check_public("score")
         return super().score(X, y, sample_weight)
 
     def _check_family(self, plan: Plan) -> None:
@@ -240,15 +281,19 @@ class TacitRegressor(RegressorMixin, _Estimator):
 
 
 class TacitClassifier(ClassifierMixin, _Estimator):
-    """Logistic regression from a private release: see the module for what ``fit`` costs and says.
+    """Logistic regression from a private release.
+
+    ``fit`` spends the plan's budget on rows that are each one person's, untouched by resampling or by preprocessing
+    that learned from other rows. ``predict``, ``predict_proba`` and ``score``, and so all scorers, want
+    ``public_inputs=True``; ``predict_public`` is for public points. The module says why, and what can not be noticed.
 
     ``classes_`` are the two levels of the response as the plan declares them. After ``fit``: ``release_``,
     ``posterior_``, ``plan_``, ``coef_`` by ``coefficient_names_``, and ``intercept_``.
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """As in `_Estimator.fit`; the response takes two declared levels, the first one the reference."""
-        super().fit(X, y)
+        super().fit(X, y, sample_weight)
         if not (self.simulate and self.plan is None):
             column = self.plan_.schema.declared(self._regression().design(self.plan_.schema).formula.response)
             assert isinstance(column, Category)
@@ -256,23 +301,31 @@ class TacitClassifier(ClassifierMixin, _Estimator):
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """The posterior mean of the probability of each class, (points, 2)."""
+        """The posterior mean of the probability of each class, (points, 2), at public points; refused as `predict`."""
+        check_is_fitted(self, "posterior_")
+        self._check_public("predict_proba")
         second = self.posterior_probability(X)
         return np.column_stack([1 - second, second])
 
     def posterior_probability(self, X: Any) -> Any:
-        """The posterior mean of the probability of the second class at each point."""
+        """The posterior mean of the probability of the second class at each of the public points X."""
         points = self._points(X)
         return self.posterior_.predict(points, seed=self.seed).mean
 
     def predict(self, X: Any) -> Any:
-        """The more probable class."""
+        """`predict_public`, refused unless ``public_inputs`` says that the rows of X are public."""
+        check_is_fitted(self, "posterior_")
+        self._check_public("predict")
+        return self.predict_public(X)
+
+    def predict_public(self, X: Any) -> Any:
+        """The more probable class at each of the public points X."""
         second = self.posterior_probability(X)
         return self.classes_[(second > 0.5).astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right predictions on public rows; refused unless ``public_scores`` says that they are."""
-        self._may_score()
+        """The share of right predictions on public rows; refused unless ``public_inputs`` says that they are."""
+        self._check_public("score")
         return super().score(X, y, sample_weight)
 
     def _check_family(self, plan: Plan) -> None:

@@ -18,6 +18,7 @@ _STOPPED = 130  # what a shell reports for Ctrl-C
 
 def main() -> None:
     """Run the command line."""
+    _fill_missing_streams()
     # Until the commands are loaded there is nothing to clear up: the system's own way to stop is the quietest.
     heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # nohup: stay deaf
     for number in heeded:
@@ -33,6 +34,23 @@ def main() -> None:
     finally:
         for number in heeded:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _fill_missing_streams() -> None:
+    """Put something in the place of a standard stream that the caller has closed.
+
+    The next file that is opened, a ledger for one, would be the stream otherwise, and whatever prints would write into
+    it. Standard output gets what cannot be written to, so that a result that goes nowhere is a failure.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)  # the lowest number that is free
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
 def _stop(_number: int, _frame: Any) -> None:

@@ -37,7 +37,7 @@ class Audit:
 
     def __repr__(self) -> str:
         """The verdict, not the figures."""
-        return f"Audit({self.plan.model.family}, {self.plan.budget.symbols}: {self.verdict})"
+        return f"Audit({self.plan.model.family}, {self.plan.promise.symbols}: {self.verdict})"
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import audit_card
@@ -79,7 +79,7 @@ class Audit:
 
     def sentence(self) -> str:
         """The verdict in plain words."""
-        promise = self.plan.budget.symbols
+        promise = self.plan.promise.symbols
         if self.violated:
             return f"The promise ({promise}) is broken. {' '.join(c.words for c in self.checks if c.violated)}"
         if self.share is None:

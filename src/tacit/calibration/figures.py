@@ -6,9 +6,9 @@ They are drawn in the classes of the pages' style, so that they follow light and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from tacit.calibration.bands import Difference, Histogram
+from tacit.pages.escape import escape
 from tacit.pages.svg import tick_text, ticks
 
 _WIDTH, _HEIGHT = 320, 190

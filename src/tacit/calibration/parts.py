@@ -6,14 +6,13 @@ The samplers use one thread each, so that this is how more than one core is put 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 from typing import Any
 
 from tacit.calibration.calibrate import Calibration, calibrate
 from tacit.errors import expected
 from tacit.plan import Plan
+from tacit.processes import workers
 
 _ARRAYS = ("ranks", "truths", "means", "sds", "intervals", "diagnostics", "released", "failed")
 
@@ -29,10 +28,10 @@ def calibrate_in_parts(plan: Plan, *, trials: int, seed: int, processes: int, **
         return calibrate(plan, trials=trials, seed=seed, **options)
     progress = options.pop("progress", None)
     shares = [trials // processes + (i < trials % processes) for i in range(processes)]
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(_part, plan, share, _part_seed(seed, i), options) for i, share in enumerate(shares)]
+    parts = [(plan, share, _part_seed(seed, i), options) for i, share in enumerate(shares)]
+    with workers(_part, parts) as started:
         found: list[Calibration] = []
-        for one, share in zip(waiting, shares, strict=True):
+        for one, share in zip(started, shares, strict=True):
             found.append(one.result())
             if progress is not None:
                 progress(share)

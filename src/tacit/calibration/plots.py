@@ -12,6 +12,8 @@ from tacit.calibration.bands import difference, histogram
 from tacit.calibration.study import Study
 from tacit.errors import expected
 from tacit.files import check_writable, write_atomically
+from tacit.pages.matplotlib_folder import give_matplotlib_a_folder
+from tacit.printable import spelled_out
 
 MOST = 30  # numbers that are drawn
 _BLUE, _BAND, _SOFT = "#1f5f94", "#bcd5ea", "#55606d"
@@ -44,6 +46,7 @@ def write_plots(study: Study, folder: str | Path, *, overwrite: bool = False) ->
 
 
 def _picture(study: Study, draw: Callable[[Any, Any], None], kind: str) -> bytes:
+    give_matplotlib_a_folder()
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -55,7 +58,7 @@ def _picture(study: Study, draw: Callable[[Any, Any], None], kind: str) -> bytes
         for i, (name, place) in enumerate(positions.items()):
             axes = figure.add_subplot(lines, columns, i + 1)
             draw(axes, place)
-            axes.set_title(name, fontsize=10, parse_math=False)
+            axes.set_title(spelled_out(name), fontsize=10, parse_math=False)
             axes.tick_params(labelsize=8, colors=_SOFT)
             for side in ("top", "right"):
                 axes.spines[side].set_visible(False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,10 @@ def main() -> None:
     settings = replace(settings, parts=options.parts)
     if options.trials is not None:
         settings = replace(settings, trials=options.trials)
-    make(options.out, settings, only=options.only, seconds=options.seconds, processes=options.processes)
+    try:
+        make(options.out, settings, only=options.only, seconds=options.seconds, processes=options.processes)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 
 from tacit.errors import InputError
 from tacit.losses import chain_settings, descent_settings
+from tacit.losses.loss import CONVERGED
 from tacit.losses.registry import LOSSES
 from tacit.mechanisms.add_noise import AddNoise
 from tacit.mechanisms.dp_sgd import DPSGD
@@ -36,6 +37,9 @@ BUDGETS: tuple[Guarantee, ...] = (
     ZCDP(0.1),
     GDP(0.5),
 )
+GAMMA = 1e-7
+"""What a chain is assumed to be off by, where a loss has no sampler with a proof."""
+
 ROWS = 200
 """The number of rows that a mechanism is told where its price depends on it, and that calibration simulates."""
 
@@ -80,8 +84,9 @@ def _(mechanism: PosteriorSample, model: Model, schema: Any) -> Iterator[tuple[s
     for loss, kind in LOSSES.items():
         # A loss may have to be told n, that its Markov chain is taken to converge, or a number of its own.
         own: list[dict[str, float]] = [{}, *({key: 1.0} for key in kind.keys)]
-        for n, gamma, options in product((None, ROWS), (None, 0.0), own):
-            yield f"{mechanism.kind}, {loss}", PosteriorSample(loss=loss, n=n, gamma=gamma, options=options)
+        chain: dict[str, Any] = {"gamma": GAMMA, "assume": CONVERGED}
+        for n, said, options in product((None, ROWS), ({}, chain), own):
+            yield f"{mechanism.kind}, {loss}", PosteriorSample(loss=loss, n=n, options=options, **said)
 
 
 @variants.register

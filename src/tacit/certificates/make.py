@@ -10,22 +10,21 @@ where it stopped. Every row runs in a process of its own, so that one that fails
 from __future__ import annotations
 
 import json
-import os
 import platform
-import signal
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
-from multiprocessing import active_children, get_context
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from tacit.certificates.cases import ROWS, Case, audited, calibrated
-from tacit.errors import InputError, expected
+from tacit.certificates.measurements import read_measurements
+from tacit.errors import InputError, RefusedError, expected
 from tacit.files import write_atomically
+from tacit.processes import Worker
 from tacit.version import __version__
 
 SEED = 1905
@@ -61,7 +60,7 @@ def audit_row(case: Case, settings: Settings) -> dict[str, Any]:
     found = audit(case.plan, runs=settings.runs, seed=SEED)
     attack = next((check.figures for check in found.checks if check.name == "attack"), {})
     return {
-        "budget": case.plan.budget.symbols,
+        "budget": case.plan.promise.symbols,
         "verdict": found.verdict,
         "violated": found.violated,
         "share": found.share,
@@ -92,7 +91,7 @@ def calibration_row(case: Case, settings: Settings) -> dict[str, Any]:
     worst = min(rows, key=lambda row: row["p"])
     widths = [row["width"] for row in rows if row["width"] is not None]
     return {
-        "budget": case.plan.budget.symbols,
+        "budget": case.plan.promise.symbols,
         "verdict": found.verdict,
         "calibrated": found.calibrated,
         "p": worst["p"],
@@ -127,13 +126,15 @@ def make(
     missing = [
         (kind, case) for kind, case in everything if only in case.key and not _known(state[kind], case, settings)
     ]
-    writing = Lock()
+    writing, stopped, live = Lock(), Event(), set[Worker]()
 
     def run(kind: str, case: Case) -> bool:
-        if seconds is not None and time.monotonic() - started > seconds:
+        if stopped.is_set() or (seconds is not None and time.monotonic() - started > seconds):
             return False
         say(f"{kind}: {case.key}")
-        figures = _apart(kind, case, settings)
+        figures = _apart(kind, case, settings, live)
+        if stopped.is_set():
+            return False
         with writing:
             known = state[kind].get(case.key)
             if "error" in figures and known is not None and "error" not in known:
@@ -151,7 +152,10 @@ def make(
             if not all(finished):
                 say("Out of time: the rest is left to the next run.")
         except BaseException:
-            threads.shutdown(cancel_futures=True)  # Ctrl-C reaches the processes, too
+            stopped.set()
+            for worker in [*live]:
+                worker.kill()
+            threads.shutdown(cancel_futures=True)
             raise
     _write(folder, state, everything)
     return state
@@ -176,7 +180,7 @@ def load(folder: Path) -> dict[str, Any]:
     """What has been made so far."""
     empty: dict[str, Any] = {"audits": {}, "calibrations": {}, "made_with": versions()}
     path = folder / FILE
-    return json.loads(path.read_text("utf-8")) if path.exists() else empty
+    return read_measurements(path) if path.exists() else empty
 
 
 def work() -> Iterable[tuple[str, Case]]:
@@ -220,35 +224,20 @@ def _made(kind: str, case: Case, settings: Settings) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {str(error)[:200]}", "seconds": 0}
 
 
-def _apart(kind: str, case: Case, settings: Settings) -> dict[str, Any]:
+def _apart(kind: str, case: Case, settings: Settings, live: set[Worker]) -> dict[str, Any]:
     """One row in a process of its own, ended when its time is over."""
-    context = get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(kind, case, settings, sender))
-    process.start()
-    sender.close()
-    figures: dict[str, Any] = {"error": f"not done within {settings.seconds:g} seconds", "seconds": settings.seconds}
-    figures["parts"] = settings.parts
-    if receiver.poll(settings.seconds):
-        try:
-            figures = receiver.recv()
-        except EOFError:
-            figures = {"error": "the process ended without a word", "seconds": 0}
-    process.terminate()
-    process.join()
-    return figures
-
-
-def _child(kind: str, case: Case, settings: Settings, sender: Any) -> None:
-    signal.signal(signal.SIGTERM, _end_with_parts)
-    sender.send(_made(kind, case, settings))
-
-
-def _end_with_parts(_signal: int, _frame: object) -> None:
-    """End this process together with those that share its trials."""
-    for part in active_children():
-        part.terminate()
-    os._exit(1)
+    worker = Worker(_made, (kind, case, settings))
+    live.add(worker)
+    try:
+        return worker.result(settings.seconds)
+    except TimeoutError:
+        words = f"not done within {settings.seconds:g} seconds"
+        return {"error": words, "seconds": settings.seconds, "parts": settings.parts}
+    except RefusedError as error:
+        return {"error": str(error), "seconds": 0}
+    finally:
+        live.discard(worker)
+        worker.end()
 
 
 def _text(state: dict[str, Any]) -> bytes:

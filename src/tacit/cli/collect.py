@@ -1,4 +1,4 @@
-"""The commands about a survey: collect reports from people's own devices, and make a file of reports of them."""
+"""The commands about a survey: start one, collect reports from people's own devices, make a file of reports of them."""
 
 from __future__ import annotations
 
@@ -51,6 +51,22 @@ def collect(
         say(f"Stored so far: {len(journal):,} submissions in {output}")
         say(f"Collecting at {url} until stopped.")
     server.serve_forever()
+
+
+def survey(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to fill.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Start a survey: a page with its client and three plans, to try and to change. They are ordinary files."""
+    from tacit.collector.starter import new_survey
+
+    written = new_survey(folder)
+    if as_json:
+        print_json({"folder": str(folder), "files": [path.name for path in written]})
+        return
+    plans = " ".join(path.name for path in written if path.suffix == ".toml")
+    say(f"Wrote {len(written)} files: {folder}")
+    say(f"  cd {folder} && tacit collect {plans} --port 8000 --page . --dataset NAME -o NAME.journal")
 
 
 def reports(

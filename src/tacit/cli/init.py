@@ -11,6 +11,7 @@ import typer
 
 from tacit.cli.shared import Json, print_json, say
 from tacit.errors import InputError
+from tacit.printable import spelled_out
 
 _QUESTIONS = {"sd": "sd, the spread that is known, in the units of the column"}
 
@@ -89,7 +90,7 @@ def _until(question: str, read: Any) -> Any:
         try:
             return read(answer)
         except InputError as error:
-            print(f"{error}", file=sys.stderr)
+            print(spelled_out(str(error)), file=sys.stderr)
 
 
 def _no(condition: str) -> Any:

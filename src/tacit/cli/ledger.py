@@ -72,16 +72,37 @@ def show(
 
 
 @app.command()
+def head(ledger: _File, as_json: Json = False) -> None:
+    """Print one line that says how far the ledger has come. Keep it elsewhere: `verify --head` checks it later."""
+    from tacit.ledger import Ledger
+
+    found = Ledger(ledger).receipt()
+    if as_json:
+        print_json(vars(found))
+        return
+    say(found.line)
+
+
+@app.command()
 def verify(
     ledger: _File,
     release: Annotated[
         list[Path] | None, typer.Option("--release", help="A release that must be as noted; repeatable.")
+    ] = None,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--head",
+            metavar="LINE|FILE",
+            help="What `tacit ledger head` printed before, or a file of it: it must still hold; repeatable.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check that nothing in the ledger was changed. The file, its chain of hashes, the totals, published releases."""
     from tacit.errors import InputError
     from tacit.ledger import Ledger
+    from tacit.ledger.head import heads_of
     from tacit.ledger.unit import unit_words
     from tacit.release import Release
 
@@ -91,11 +112,11 @@ def verify(
         if loaded.ledger is None:
             raise InputError(f"Expected release={str(path)!r} to have been paid for by a ledger.")
     opened = Ledger(ledger)
-    problems = opened.verify(releases=releases)
+    problems = opened.verify(releases=releases, head=[one for given in head or [] for one in heads_of(given)])
     units = {} if problems else opened.units()
     if as_json:
-        head = None if problems else opened.head
-        print_json({"ledger": str(ledger), "head": head, "units": units, "problems": problems})
+        last = None if problems else opened.head
+        print_json({"ledger": str(ledger), "head": last, "units": units, "problems": problems})
     else:
         for problem in problems:
             say(f"Problem: {problem}.")

@@ -7,39 +7,56 @@ output, progress and errors to standard error.
 from __future__ import annotations
 
 import io
-import math
 import os
+import shlex
 import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NoReturn
 
 import typer
 
-from tacit.cli import audit, bounds, calibrate, collect, design, drawn, init, ledger, partial, report
+from tacit.cli import (
+    audit,
+    bounds,
+    calibrate,
+    collect,
+    design,
+    drawn,
+    infer,
+    init,
+    key,
+    ledger,
+    migrate,
+    partial,
+    release,
+    report,
+    screen,
+)
 from tacit.cli.order import InOrder
 from tacit.cli.shared import (
     EngineName,
     Json,
     Overwrite,
     PlanFile,
-    Prior,
     Seed,
     Tsv,
     check_form,
     print_json,
     print_table,
     print_tsv,
-    prior_changes,
     progress,
     say,
+    say_lines,
     tell,
 )
 from tacit.errors import InputError, RefusedError, TacitError, expected
+from tacit.printable import spelled_out
 from tacit.version import __version__
 
 _FEW = 12  # statistics that `check` shows
+_NO_MEMORY = "Expected the machine to have enough memory for this."
 
 app = typer.Typer(
     name="tacit",
@@ -53,14 +70,20 @@ app = typer.Typer(
 )
 app.command()(init.init)
 app.command()(bounds.bounds)
+app.command()(screen.screen)
 app.command()(design.design)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(key.app, name="key")
+app.add_typer(release.app, name="release")
+app.command()(infer.infer)
 app.command()(drawn.drawn)
 app.command()(report.report)
 app.command()(report.cite)
+app.command()(migrate.migrate)
 app.command()(audit.audit)
 app.command()(calibrate.calibrate)
 app.command()(partial.partial)
+app.command()(collect.survey)
 app.command()(collect.collect)
 app.command()(collect.reports)
 
@@ -74,12 +97,13 @@ def _main(  # pyright: ignore[reportUnusedFunction]
         say(f"tacit {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        say(context.get_help())
+        say_lines(context.get_help())
 
 
 @app.command()
 def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
     """Explain in plain words what a plan releases and promises. Also: how much noise, and what can be learnt."""
+    from tacit.mechanisms.mechanism import Central
     from tacit.plan import Plan
     from tacit.report.approval import approval_plain, learnable, noise_table, sensitivity_sentence, statement
     from tacit.report.words import explain, explain_plain
@@ -88,7 +112,7 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
     loaded = Plan.load(plan)
     noises = noise_table(loaded)
     if as_json:
-        print_json({**explain_plain(loaded), **approval_plain(loaded)})
+        print_json({"basis": loaded.promise.basis.value, **explain_plain(loaded), **approval_plain(loaded)})
         return
     if as_tsv:
         print_tsv(noises)
@@ -105,6 +129,11 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
         print_table(("statistic", "sd of its noise, in rows"), rows)
         if len(shown) < len(noises):
             say(f"... and {len(noises) - len(shown)} more; --tsv prints all.")
+    if isinstance(loaded.mechanism, Central):
+        tell(
+            f"Before you spend it: `tacit screen {shlex.quote(str(plan))} DATA --epsilon 0.05` counts, with noise, the "
+            "cells that are missing, unreadable, out of bounds or no declared level: a misspelled one wastes a release."
+        )
 
 
 @app.command()
@@ -145,7 +174,7 @@ def privatize(
     try:
         release.save(output, overwrite=overwrite)
     except TacitError as error:
-        say(release.to_json())
+        say_lines(release.to_json())
         raise RefusedError(
             f"The release is paid for but could not be saved, so it is printed instead. {error}"
         ) from None
@@ -190,93 +219,6 @@ def randomize(
     say(f"{budget.symbols} for every person. {budget.sentence()}")
     for warning in reports.warnings():
         say(f"Note: {warning}")
-
-
-@app.command()
-def infer(
-    release: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RELEASE", help="The release, a JSON file, or reports, a Parquet file; several are pooled."
-        ),
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the posterior goes, a netCDF file.")],
-    same_rows: Annotated[
-        bool, typer.Option("--same-rows", help="Releases with one dataset name are about the same rows.")
-    ] = False,
-    method: Annotated[
-        str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
-    ] = None,
-    prior: Prior = None,
-    seed: Seed = 0,
-    chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
-    draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,
-    warmup: Annotated[int, typer.Option("--warmup", help="Draws thrown away first.")] = 500,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    as_tsv: Tsv = False,
-) -> None:
-    """Infer a posterior whose intervals include the noise. From a release, from reports, or from several pooled."""
-    import tacit
-    from tacit.files import check_apart, check_writable
-    from tacit.models.regression import Regression
-
-    check_form(as_json, as_tsv)
-    for path in release:
-        check_apart(output, "output", release=path)
-    check_writable(output, name="output", overwrite=overwrite)
-    changes = prior_changes(prior or [])
-    with progress("Sampling", None):
-        posterior = tacit.infer(
-            release,
-            same_rows=same_rows,
-            method=method,
-            prior=changes,
-            seed=seed,
-            chains=chains,
-            draws=draws,
-            warmup=warmup,
-        )
-        posterior.save(output, overwrite=overwrite)
-    rows = posterior.summary()
-    natural = posterior.coefficients() if isinstance(posterior.plan.model, Regression) else ()
-    if as_json:
-        print_json(
-            {
-                "posterior": str(output),
-                "warnings": list(posterior.warnings()),
-                "assumes": list(posterior.assumes),
-                "summary": _plain(rows),
-                **({"coefficients": _plain(natural)} if natural else {}),
-            }
-        )
-        return
-    if as_tsv:
-        print_tsv([vars(row) for row in rows])
-        return
-    if natural:
-        say("In the units of the data:")
-        _print_summary(natural)
-        say("Mapped, each column from its bounds to [-1, 1]:")
-    _print_summary(rows)
-    for warning in posterior.warnings():
-        say(f"Note: {warning}")
-    for assumption in posterior.assumes:
-        say(f"Assumes: {assumption}.")
-    say(f"Saved: {output}")
-
-
-def _plain(rows: Any) -> list[dict[str, Any]]:
-    return [{k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows]
-
-
-def _print_summary(rows: Any) -> None:
-    def cells(row: Any) -> list[str]:
-        ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
-        r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
-        return [row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat]
-
-    print_table(("number", "mean", "sd", "95% from", "to", "ESS", "R-hat"), [cells(row) for row in rows])
 
 
 @app.command()
@@ -328,6 +270,16 @@ def demo(
     run_demo(output, say)
 
 
+def _check_standard_output() -> None:
+    """Refuse at once, before anything is spent, where results could go nowhere."""
+    try:
+        os.write(sys.stdout.fileno(), b"")
+    except io.UnsupportedOperation:  # a stream of a test or a notebook
+        return
+    except OSError as error:
+        raise RefusedError(f"Expected standard output to be writable: {error.strerror}.") from None
+
+
 def _drop_standard_output() -> None:
     """Let the interpreter's last flush succeed: what is still buffered could not be written."""
     with suppress(OSError):  # there may be no such stream
@@ -336,20 +288,30 @@ def _drop_standard_output() -> None:
 
 def main() -> None:
     """Run the command line; every expected failure is one sentence and an exit code."""
-    warnings.showwarning = lambda message, *_rest, **_more: print(f"Warning: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *_rest, **_more: print(
+        f"Warning: {spelled_out(str(message))}", file=sys.stderr
+    )
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does; a name may hold any character
     try:
+        _check_standard_output()
         app()
     except TacitError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, InputError) else 1)
+        _fail(spelled_out(str(error)), 2 if isinstance(error, InputError) else 1)
     except MemoryError:
-        print("Error: Expected the machine to have enough memory for this.", file=sys.stderr)
-        sys.exit(1)
+        _fail(_NO_MEMORY)
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):  # what JAX says where Python has MemoryError
+            raise
+        _fail(_NO_MEMORY)
     except OSError as error:  # standard output among others: nothing of it is about a row
-        print(f"Error: Expected the system to do as asked: {error.strerror or 'it did not'}.", file=sys.stderr)
         _drop_standard_output()
-        sys.exit(1)
+        _fail(f"Expected the system to do as asked: {error.strerror or 'it did not'}.")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _fail(sentence: str, code: int = 1) -> NoReturn:
+    with suppress(OSError):  # standard error may be full, too
+        print(f"Error: {sentence}", file=sys.stderr, flush=True)
+    sys.exit(code)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, print_json, progress, say
+from tacit.cli.shared import Json, Overwrite, print_json, progress, say, say_lines
 from tacit.errors import expected
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ def report(
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="Say how this ledger stands, too.", show_default=False)
     ] = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", help="A public key, a .pub file, to check signatures; repeatable.", show_default=False),
+    ] = None,
     truth: Annotated[
         bool, typer.Option("--truth", help="Simulated releases only: show the truth, and what no noise would give.")
     ] = False,
@@ -34,16 +38,26 @@ def report(
     """Write one self-contained HTML page about a posterior."""
     import tacit
     from tacit.files import check_apart, check_writable
+    from tacit.keys import PublicKey
 
     check_apart(output, "output", posterior=posterior, ledger=ledger)
+    for path in key or []:
+        check_apart(output, "output", key=path)
     check_writable(output, name="output", overwrite=overwrite)
     loaded = tacit.Posterior.load(posterior)
+    keys = [PublicKey.load(path) for path in key or []]
     simulation = _simulation(loaded) if truth else None
     with progress("Drawing", None):
-        tacit.write_report(loaded, output, overwrite=overwrite, ledger=ledger, simulation=simulation, quick=quick)
+        tacit.write_report(
+            loaded, output, overwrite=overwrite, ledger=ledger, simulation=simulation, quick=quick, keys=keys
+        )
+    found = {one.id: one.check_signature(keys) for one in loaded.releases if not one.simulated}
     if as_json:
-        print_json({"report": str(output)})
+        print_json({"report": str(output), "signatures": {one: checked.status for one, checked in found.items()}})
         return
+    for one, checked in found.items():
+        if checked.status != "unsigned" or keys:
+            say(f"Release {one}: {checked.words}.")
     say(f"Wrote {output}")
 
 
@@ -86,4 +100,4 @@ def cite(
     if as_json:
         print_json([{"key": paper.key, "text": paper.text(), "bibtex": paper.bibtex()} for paper in references(what)])
         return
-    say(tacit.cite(what, format="bibtex" if bibtex else "text").rstrip("\n"))
+    say_lines(tacit.cite(what, format="bibtex" if bibtex else "text").rstrip("\n"))

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from tacit.errors import InputError, expected
+from tacit.printable import spelled_out
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -31,13 +32,15 @@ Prior = Annotated[
 Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable.")]
 
 
-# What a plan or a release names may come from somebody else: it must not steer the terminal.
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
-
-
 def say(line: str) -> None:
-    """Print one line of a result, or several."""
-    print(harmless(line), flush=True)
+    """Print one line of a result. What it names may come from a stranger: nothing in it can begin another line."""
+    print(spelled_out(line), flush=True)
+
+
+def say_lines(text: str) -> None:
+    """Print a text of several lines that tacit itself has put together."""
+    for line in text.split("\n"):
+        say(line)
 
 
 def tell(sentence: str) -> None:
@@ -46,7 +49,10 @@ def tell(sentence: str) -> None:
         say(sentence)
         return
     width = max(40, min(shutil.get_terminal_size().columns, 100))
-    say(textwrap.fill(sentence, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+    for line in textwrap.wrap(
+        spelled_out(sentence), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    ):
+        say(line)
 
 
 def print_json(value: Any) -> None:
@@ -81,7 +87,7 @@ def print_tsv(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print a table with a header line; numbers with all their digits, nothing where there is no value."""
 
     def cell(value: Any) -> str:
-        return "" if value is None else harmless(str(value)).replace("\t", " ").replace("\n", " ")
+        return "" if value is None else spelled_out(str(value))
 
     for line in (list(rows[0]), *(row.values() for row in rows)) if rows else ():
         print("\t".join(map(cell, line)))
@@ -96,13 +102,8 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left:
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i < left else "right", no_wrap=i < left)
     for row in rows:
-        table.add_row(*map(harmless, row))
+        table.add_row(*map(spelled_out, row))
     Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False).print(table)
-
-
-def harmless(text: str) -> str:
-    """The text with its control characters spelled out."""
-    return text.translate(_CONTROLS)
 
 
 @contextmanager

@@ -21,17 +21,22 @@ from tacit.privacy.guarantees import PureDP
 from tacit.privacy.rounding import float_above
 from tacit.protocols.client import Client, LatticeNumber, LevelCode
 from tacit.protocols.noisy_number import NoisyNumber
-from tacit.protocols.parameters import read_table, written_whole
+from tacit.protocols.parameters import written_whole
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.registry import protocol_from_plain
 from tacit.protocols.unary_encoding import UnaryEncoding
+from tacit.reading import check_format, read_list, read_table, same
 
 FORMAT = 1
 SPOKEN = (RandomizedResponse, UnaryEncoding, NoisyNumber)
 """The protocols that clients in other languages speak."""
 
+MOST_EPSILON = 10
+"""What clients accept of one form, all questions together."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_MOST_QUESTIONS = 1000
 _MOST_NUMBERS = 4096  # in the report of one question
 _LARGEST_REPORT = 2**62  # a file of reports holds 64-bit whole numbers
 
@@ -103,7 +108,7 @@ class Question:
         """Read what `to_plain` wrote; how an answer is encoded follows from the plan."""
         plain = read_table("question", table, ("name", "plan", "protocol", "encoder"))
         found = cls(plain["name"], Plan.from_plain(plain["plan"]), protocol_from_plain(plain["protocol"]))
-        if found.to_plain()["encoder"] != plain["encoder"]:
+        if not same(found.to_plain()["encoder"], plain["encoder"]):
             raise expected("encoder", "...", f"of question {found.name!r} to be the plan's")
         return found
 
@@ -118,8 +123,17 @@ class Form:
     def __post_init__(self) -> None:
         check_name("dataset", self.dataset)
         names = [question.name for question in self.questions]
-        if not names or len(set(names)) != len(names):
-            raise expected("questions", names, "to be one or more, each with a name of its own")
+        if not 1 <= len(names) <= _MOST_QUESTIONS or len(set(names)) != len(names):
+            raise expected("questions", names, f"to be 1 to {_MOST_QUESTIONS}, each with a name of its own")
+        columns = [question.client.columns[0] for question in self.questions]
+        if len(set(columns)) != len(columns):
+            raise expected(
+                "columns", columns, "of the questions to differ: a column that is asked for twice costs twice"
+            )
+        if sum((question.epsilon for question in self.questions), Fraction(0)) > MOST_EPSILON:
+            raise expected(
+                "budget", self.promise.symbols, f"of all questions together to be at most epsilon = {MOST_EPSILON}"
+            )
 
     @classmethod
     def of_plans(cls, dataset: str, plans: Mapping[str, Plan]) -> Form:
@@ -145,6 +159,15 @@ class Form:
         """
         return PureDP(float_above(sum((question.epsilon for question in self.questions), Fraction(0))))
 
+    @cached_property
+    def largest_submission(self) -> int:
+        """How many bytes a submission can have, with room for white space."""
+        total = 256
+        for question in self.questions:
+            longest = max(len(str(v)) for block in question.protocol.reports.blocks for v in (*block.low, *block.high))
+            total += len(question.name) + 16 + question.protocol.reports.size * (longest + 4)
+        return 2 * total
+
     def __getitem__(self, name: str) -> Question:
         for question in self.questions:
             if question.name == name:
@@ -163,8 +186,6 @@ class Form:
     def from_plain(cls, table: object) -> Form:
         """Read what `to_plain` wrote."""
         plain = read_table("form", table, ("format", "dataset", "questions"))
-        if plain["format"] != FORMAT or isinstance(plain["format"], bool):
-            raise expected("format", plain["format"], f"of the form to be {FORMAT}")
-        if not isinstance(plain["questions"], list):
-            raise expected("questions", plain["questions"], "to be a list")
-        return cls(plain["dataset"], tuple(Question.from_plain(question) for question in plain["questions"]))
+        check_format("form", plain["format"], FORMAT)
+        questions = read_list("questions", plain["questions"], _MOST_QUESTIONS)
+        return cls(plain["dataset"], tuple(Question.from_plain(question) for question in questions))

@@ -14,18 +14,20 @@ import hashlib
 import json
 import os
 import threading
+from array import array
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from tacit.collector.form import Form
-from tacit.collector.submission import Submission, read_submission, strict_json
+from tacit.collector.submission import Submission, submission_from_plain
 from tacit.errors import InputError, RefusedError, expected
 from tacit.files import check_readable, write_atomically
+from tacit.reading import read_table, strict_json
 from tacit.reports import Group, Reports
 
-_HEADER_LIMIT = 2**24
+_HEADER_LIMIT = 2**24  # bytes of the first line
 
 
 class Journal:
@@ -119,10 +121,15 @@ def read_reports(path: str | Path, question: str | None = None) -> Reports:
         if question is None and len(names) > 1:
             raise expected("question", None, f"to be one of {', '.join(names)}")
         asked = form[names[0] if question is None else question]
-        values = [values for line, _ in lines for name, values in line.reports if name == asked.name]
-    if not values:
+        numbers = array("q")
+        for line, _ in lines:
+            for name, values in line.reports:
+                if name == asked.name:
+                    numbers.extend(values)
+    if not numbers:
         raise expected("journal", str(path), f"to hold a report to question {asked.name!r}")
-    return Reports((Group(asked.plan, asked.protocol, np.array(values, np.int64)),), form.dataset)
+    table = np.array(numbers, np.int64).reshape(-1, asked.protocol.reports.size)
+    return Reports((Group(asked.plan, asked.protocol, table),), form.dataset)
 
 
 def _header(form: Form) -> bytes:
@@ -145,13 +152,22 @@ def _reading(path: Path) -> Generator[tuple[Form, int, Iterator[tuple[Submission
 
 def _submissions(stream: BinaryIO, form: Form, broken: InputError) -> Iterator[tuple[Submission, int]]:
     seen: set[bytes] = set()
-    for line in stream:
-        if _torn(line):
+    longest = form.largest_submission
+    while line := stream.readline(longest + 1):
+        if len(line) > longest:
+            raise expected(
+                "journal", str(stream.name), f"to have lines of at most {longest} bytes, as its form implies"
+            )
+        try:
+            plain = strict_json(line, "line", floats=False) if line.endswith(b"\n") else None
+        except InputError:
+            plain = None
+        if plain is None:  # not written to its end: parts of it may have reached the disk and others not
             if stream.read(1):  # only the last line can be torn
                 raise broken
             return
         try:
-            submission = read_submission(form, line)
+            submission = submission_from_plain(form, plain)
         except InputError:
             raise broken from None
         key = bytes.fromhex(submission.id)
@@ -161,22 +177,11 @@ def _submissions(stream: BinaryIO, form: Form, broken: InputError) -> Iterator[t
         yield submission, len(line)
 
 
-def _torn(line: bytes) -> bool:
-    """Whether a line was not written to its end: parts of it may have reached the disk and others not."""
-    if not line.endswith(b"\n"):
-        return True
-    try:
-        strict_json(line)
-    except InputError:
-        return True
-    return False
-
-
 def _form(line: bytes, broken: InputError) -> Form:
+    if not line.endswith(b"\n"):
+        raise broken
     try:
-        plain: Any = json.loads(line)
-        if not line.endswith(b"\n") or set(plain) != {"journal"}:
-            raise broken
-        return Form.from_plain(plain["journal"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+        plain = read_table("journal", strict_json(line, "journal"), ("journal",))
+    except InputError:
         raise broken from None
+    return Form.from_plain(plain["journal"])

@@ -13,7 +13,6 @@ from __future__ import annotations
 import io
 import json
 import socket
-import threading
 import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,11 +22,13 @@ from urllib.parse import urlsplit
 from tacit.collector.form import Form
 from tacit.collector.journal import Journal
 from tacit.collector.page import File
+from tacit.collector.places import Places
 from tacit.collector.submission import read_submission
 from tacit.errors import InputError, RefusedError
 
-_AT_ONCE = 256  # connections; more of them wait
-_SECONDS = 15.0  # that a device has for its whole request
+_AT_ONCE = 256  # connections; more of them wait, and take the place of slow ones
+_SECONDS = 10.0  # that a device has for the head of its request, and for taking the answer
+_LEAST_RATE = 1000  # bytes a second, after `_SECONDS`, that a body must come at
 _DRAINED = 2**20  # bytes of an oversized body that are read and thrown away, so that the answer arrives
 _HEADERS = {
     "Content-Security-Policy": (
@@ -46,24 +47,24 @@ class Collector(ThreadingHTTPServer):
     """Serves a form and a page at ``address``, and stores submissions in ``journal``."""
 
     daemon_threads = True
-    request_queue_size = 1024
+    request_queue_size = 4096
 
     def __init__(self, address: tuple[str, int], form: Form, journal: Journal, page: Mapping[str, File]) -> None:
         self.form = form
         self.journal = journal
         plain = json.dumps(form.to_plain(), ensure_ascii=True).encode("ascii")
         self.files = {**page, "/form.json": File("application/json", plain)}
-        self.largest_body = largest_submission(form)
-        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self.largest_body = form.largest_submission
+        self.places = Places(_AT_ONCE)
         super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread of its own, once there is a place for it."""
-        self._places.acquire()
+        self.places.take(request, client_address[0])
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._places.release()
+            self.places.give_back(request)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -71,26 +72,21 @@ class Collector(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            self.places.give_back(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: the usual words name the caller's address."""
 
 
-def largest_submission(form: Form) -> int:
-    """How many bytes a submission can have, with room for white space."""
-    total = 256
-    for question in form.questions:
-        longest = max(len(str(v)) for block in question.protocol.reports.blocks for v in (*block.low, *block.high))
-        total += len(question.name) + 16 + question.protocol.reports.size * (longest + 4)
-    return 2 * total
-
-
 class _Deadline(io.RawIOBase):
     """What a connection sends, up to a moment: many who send a byte now and then must not take all places."""
 
-    def __init__(self, connection: socket.socket, seconds: float) -> None:
+    def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self.allow(_SECONDS)
+
+    def allow(self, seconds: float) -> None:
+        """So much time from now on."""
         self._last = time.monotonic() + seconds
 
     def readable(self) -> bool:
@@ -112,7 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Read with a deadline; write with one of its own."""
         super().setup()
-        self.rfile = io.BufferedReader(_Deadline(self.connection, _SECONDS))
+        self._deadline = _Deadline(self.connection)
+        self.rfile = io.BufferedReader(self._deadline)
 
     def do_GET(self) -> None:
         """Send a file that was read at the start; nothing is looked up on the disk."""
@@ -132,9 +129,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _store(self) -> tuple[int, str]:
         if self.path != "/reports":
             return 404, "There is nothing here."
+        if len(set(self.headers.get_all("Content-Length", []))) > 1:
+            return 400, "Expected one Content-Length."
         length = self._length()
         if length is None:
             return 411, "Expected a Content-Length."
+        self._deadline.allow(_SECONDS + min(length, self.server.largest_body) / _LEAST_RATE)
         if length > self.server.largest_body:
             self._drain(length)
             return 413, "Expected a shorter submission."
@@ -147,7 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
             return 415, "Expected application/json."
         try:
             submission = read_submission(self.server.form, body)
-            new = self.server.journal.append(submission)
+            with self.server.places.storing(self.connection):
+                new = self.server.journal.append(submission)
         except InputError as error:
             return 400, str(error)
         except RefusedError as error:

@@ -9,7 +9,8 @@ from typing import Any
 
 from tacit.collector.form import Form
 from tacit.errors import InputError
-from tacit.protocols.parameters import read_table, read_wholes, written_whole
+from tacit.protocols.parameters import read_wholes, written_whole
+from tacit.reading import read_table, strict_json
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _REFUSED = "Expected a submission to be an id of 32 hexadecimal digits and possible reports to questions of the form."
@@ -38,21 +39,14 @@ def read_submission(form: Form, text: bytes) -> Submission:
     Strict: UTF-8, no fractions, no unknown or repeated names, every number possible under its protocol.
     """
     try:
-        return _read(form, strict_json(text))
+        return submission_from_plain(form, strict_json(text, "submission", floats=False))
     except InputError:
         pass
     raise InputError(_REFUSED)  # out here: the sentence that named a value does not come along
 
 
-def strict_json(text: bytes) -> Any:
-    """JSON of objects without repeated names and numbers that are whole; anything else is refused."""
-    try:
-        return json.loads(text.decode("utf-8"), object_pairs_hook=_table, parse_float=_refused, parse_constant=_refused)
-    except (ValueError, RecursionError):  # not UTF-8, not JSON, a number of thousands of digits, endless nesting
-        raise InputError("Expected JSON of whole numbers, without repeated names.") from None
-
-
-def _read(form: Form, content: Any) -> Submission:
+def submission_from_plain(form: Form, content: Any) -> Submission:
+    """Read the JSON object of a submission; whoever shows a refusal leaves out its words, which may name a value."""
     plain = read_table("submission", content, ("id", "reports"))
     names = tuple(question.name for question in form.questions)
     given = read_table("reports", plain["reports"], (), names)
@@ -66,14 +60,3 @@ def _read(form: Form, content: Any) -> Submission:
                 raise InputError(_REFUSED)
             reports.append((question.name, values))
     return Submission(plain["id"], tuple(reports))
-
-
-def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        raise ValueError
-    return table
-
-
-def _refused(_text: str) -> Any:
-    raise ValueError

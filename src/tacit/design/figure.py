@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import warnings
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
 from tacit.files import check_writable, write_atomically
+from tacit.pages.escape import escape
+from tacit.pages.matplotlib_folder import give_matplotlib_a_folder
+from tacit.printable import spelled_out
 
 if TYPE_CHECKING:
     from tacit.design.study import Design
@@ -27,6 +29,7 @@ def varying(design: Design) -> str:
 
 def figure(design: Design) -> Any:
     """A matplotlib figure: one panel for each number (at most twelve), the width over that of the prior's interval."""
+    give_matplotlib_a_folder()
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
@@ -55,7 +58,7 @@ def figure(design: Design) -> Any:
                 panel.plot(xs, widths, color=colour, marker=marker, markersize=4, linewidth=1.6, label=f"n = {n:,}")
                 panel.plot(xs, exact, color=colour, linewidth=1, linestyle=(0, (2, 2)))
             panel.axhline(1, color="#777777", linewidth=0.8)
-            panel.set_title(number, fontsize=10, parse_math=False)
+            panel.set_title(spelled_out(number), fontsize=10, parse_math=False)
             panel.set_xscale("log")
             panel.set_yscale("log")
             panel.set_xticks(budgets)

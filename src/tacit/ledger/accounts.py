@@ -1,4 +1,4 @@
-"""What the entries of a ledger add up to: for each data set its total, what was spent, and what was released."""
+"""What the entries of a ledger add up to, from the first to the last: for each data set its events and releases."""
 
 from __future__ import annotations
 
@@ -7,30 +7,59 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import InputError
+from tacit.ledger.basis import read_basis
 from tacit.ledger.chain import Entry
+from tacit.ledger.state import State
 from tacit.ledger.unit import read_unit
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 
+UNREADABLE = (InputError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError)
+"""What an entry that was made up may raise when it is read or priced."""
+
 
 @dataclass
 class Account:
-    """One data set: its ``total`` for one ``unit`` of privacy, the ``events`` by entry number, and the releases."""
+    """One data set: its ``state``, that ``before`` the last event, the ``events`` by entry number, and the releases.
 
-    total: Guarantee
-    unit: str
+    ``bases`` says what each event's price rests on; None for an entry of an earlier version that cannot tell.
+    """
+
+    state: State
+    before: State
     events: dict[int, Event] = field(default_factory=dict[int, Event])
     released: dict[int, str] = field(default_factory=dict[int, str])
+    bases: dict[int, Basis | None] = field(default_factory=dict[int, "Basis | None"])
+
+    @property
+    def total(self) -> Guarantee:
+        """All that may be spent."""
+        return self.state.total
+
+    @property
+    def unit(self) -> str:
+        """The unit of privacy."""
+        return self.state.unit
 
     @property
     def spent(self) -> list[Event]:
         """All events in the order of their entries. Those without a release count: they may have been spent."""
         return list(self.events.values())
 
+    def spent_on(self, basis: Basis | None) -> list[Event]:
+        """The events whose price rests on ``basis``."""
+        return [event for number, event in self.events.items() if self.bases[number] is basis]
+
     def within(self) -> bool:
-        """Whether the total is kept."""
-        return Filter(self.total).within(self.spent)
+        """Whether the total is kept. Sums only grow: if it is kept by the last event, it was by those before."""
+        return not self.events or Filter(self.total).admits(self.before.spent, self.spent[-1])
+
+    def charge(self, number: int, event: Event) -> None:
+        """Add the event of an entry, whether it fits or not."""
+        self.events[number] = event
+        self.before, self.state = self.state, self.state.plus(event)
 
 
 def replay(entries: Iterable[Entry]) -> tuple[dict[str, Account], list[str]]:
@@ -41,10 +70,16 @@ def replay(entries: Iterable[Entry]) -> tuple[dict[str, Account], list[str]]:
     for entry in entries:
         try:
             _apply(entry, accounts, releases)
-        except (InputError, KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             reason = str(error) if isinstance(error, InputError) else "a field is missing or of the wrong kind"
             problems.append(f"entry {entry.number} makes no sense: {reason.rstrip('.')}")
     return accounts, problems
+
+
+def opened(entry: Entry) -> tuple[str, State]:
+    """The data set that an entry opens an account for, and its state."""
+    content: Any = entry.content
+    return str(content["dataset"]), State(guarantee_from_plain(content["total"]), read_unit(content["unit"]))
 
 
 def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> None:
@@ -55,15 +90,17 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
         case "ledger":
             str(content["id"])
         case "dataset":
-            name = content["dataset"]
+            name, state = opened(entry)
             if name in accounts:
                 raise InputError(f"the data set {name!r} has a total already")
-            accounts[name] = Account(guarantee_from_plain(content["total"]), read_unit(content["unit"]))
+            accounts[name] = Account(state, state)
         case "spend":
             account, unit = accounts[content["dataset"]], read_unit(content["unit"])
             if unit != account.unit:
                 raise InputError(f"its unit is {unit!r}, and that of the data set is {account.unit!r}")
-            account.events[entry.number] = event_from_plain(content["event"])
+            event = event_from_plain(content["event"])
+            account.bases[entry.number] = read_basis(event, content.get("basis"))
+            account.charge(entry.number, event)
         case "released":
             account, spend, release = accounts[content["dataset"]], content["spend"], content["release"]
             if spend not in account.events or spend in account.released:

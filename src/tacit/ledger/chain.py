@@ -16,9 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.canonical_json import canonical as canonical
+from tacit.canonical_json import digest as digest
 from tacit.errors import InputError, expected
 
 START = "0" * 64
+LAST = "the last entry is not the one that the ledger names as its last"
 HASH = re.compile(r"[0-9a-f]{64}")
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -69,23 +72,19 @@ class Receipt:
 
     def contradicts(self, entries: Sequence[Entry]) -> str | None:
         """What in ``entries`` is not as it was when this receipt was given; None if nothing is."""
-        if not entries or entries[0].content.get("id") != self.ledger:
+        there = 1 <= self.entry <= len(entries)
+        known = str(entries[0].content.get("id")) if entries else ""
+        return self.disagrees(known, entries[self.entry - 1].hash if there else None)
+
+    def disagrees(self, ledger: str, head: str | None) -> str | None:
+        """The same of the ``ledger`` with this id, where the entry's hash is ``head``, or the entry is not there."""
+        if ledger != self.ledger:
             return "the receipt is of another ledger"
-        if not 1 <= self.entry <= len(entries):
+        if head is None:
             return f"entry {self.entry} of the receipt is not there"
-        if entries[self.entry - 1].hash != self.head:
+        if head != self.head:
             return f"entry {self.entry} or one before it is not what it was when the receipt was given"
         return None
-
-
-def canonical(plain: Any) -> str:
-    """The one JSON text of a value."""
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def digest(plain: Any) -> str:
-    """SHA-256 of the canonical JSON of a value: of a plan, a release, ..."""
-    return hashlib.sha256(canonical(plain).encode()).hexdigest()
 
 
 def link(previous: str, content: bytes) -> str:
@@ -103,19 +102,29 @@ def read_chain(
     """
     entries: list[Entry] = []
     previous = START
-    for position, (number, content, stored) in enumerate(rows, start=1):
-        if number != position or not isinstance(content, bytes) or not isinstance(stored, bytes):
-            return entries, [f"entry {position} is missing or unreadable"]
-        previous = link(previous, content)
-        if stored != previous.encode():
-            return entries, [f"entry {position} does not match its hash"]
-        try:
-            plain = json.loads(content)
-        except ValueError:
-            plain = None
-        if not isinstance(plain, dict) or plain.get("entry") != position:
-            return entries, [f"entry {position} does not say which entry it is"]
-        entries.append(Entry(position, plain, previous))
+    for position, row in enumerate(rows, start=1):
+        entry = read_entry(row, position, previous)
+        if isinstance(entry, str):
+            return entries, [entry]
+        entries.append(entry)
+        previous = entry.hash
     if not entries or list(head) != [(len(entries), previous.encode())]:
-        return entries, ["the last entry is not the one that the ledger names as its last"]
+        return entries, [LAST]
     return entries, []
+
+
+def read_entry(row: tuple[object, object, object], position: int, previous: str) -> Entry | str:
+    """The entry that a stored row is, if its place in the chain is right; else what is wrong with it."""
+    number, content, stored = row
+    if number != position or not isinstance(content, bytes) or not isinstance(stored, bytes):
+        return f"entry {position} is missing or unreadable"
+    found = link(previous, content)
+    if stored != found.encode():
+        return f"entry {position} does not match its hash"
+    try:
+        plain = json.loads(content)
+    except (ValueError, RecursionError):
+        plain = None
+    if not isinstance(plain, dict) or plain.get("entry") != position:
+        return f"entry {position} does not say which entry it is"
+    return Entry(position, plain, found)

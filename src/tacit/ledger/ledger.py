@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tacit.errors import InputError, RefusedError, did_you_mean, expected
+from tacit.errors import InputError, RefusedError, expected
 from tacit.ledger import store
 from tacit.ledger.accounts import Account, replay
 from tacit.ledger.balance import Balance, balance
+from tacit.ledger.book import Book, BrokenError, check_dataset, kept_wrongly, ledger_id
 from tacit.ledger.chain import HASH, Entry, Receipt, read_chain
+from tacit.ledger.head import Head, heads_of, today
 from tacit.ledger.published import disagreements
+from tacit.ledger.state import State
 from tacit.ledger.unit import unit_of
 from tacit.names import check_name
 from tacit.privacy.events import Event
@@ -36,16 +38,16 @@ class Ledger:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         with store.reading(self.path) as log:
-            entries, problems = read_chain(log.rows(), log.head())
-        if not entries:
-            raise self.not_intact(problems[0])
-        self.id = str(entries[0].content.get("id"))
+            try:
+                self.id = ledger_id(log)
+            except BrokenError as broken:
+                raise self.not_intact(str(broken)) from None
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
-        """Make a new ledger without data sets; refuse a path where something is already."""
+        """Make a new ledger without data sets, readable by its owner alone; refuse a path where something is."""
         store.create(
-            Path(path), {"kind": "ledger", "format": store.FORMAT, "id": secrets.token_hex(16), "time": _now()}
+            Path(path), {"kind": "ledger", "format": store.FORMAT, "id": secrets.token_hex(16), "date": today()}
         )
         return cls(path)
 
@@ -71,10 +73,10 @@ class Ledger:
         if total.assumes:
             raise expected("assumes", total.assumes, "to be empty: a total assumes nothing of its own")
         with self._writing() as book:
-            if name in book.accounts:
-                symbols = book.accounts[name].total.symbols
+            if name in book.names():
+                symbols = book.account(name).total.symbols
                 raise expected("dataset", name, f"to be new; its total is {symbols} and cannot be changed")
-            book.append("dataset", dataset=name, total=total.to_plain(), unit=unit)
+            book.open_account(name, State(total, unit))
 
     def spend(self, dataset: str, event: Event, plan_digest: str, person: str | None = None) -> Receipt:
         """Charge ``event`` to ``dataset``; it is on the disk when this returns. Only then may the first row be read.
@@ -98,43 +100,48 @@ class Ledger:
                 why = total.why_not(account.spent, event)
                 raise RefusedError(f"Expected dataset={dataset!r} to have room for this release: {why}.")
             # The block ends before the caller gets this, and with it the transaction.
-            return book.append("spend", dataset=dataset, event=event.to_plain(), plan=plan_digest, unit=unit)
+            return book.charge(dataset, account, event, plan_digest)
 
     def record_release(self, receipt: Receipt, release_id: str, release_digest: str) -> None:
         """Note which release a `spend` has paid for: once for each receipt, and each release id once."""
         check_name("release_id", release_id)
         _check_digest("release_digest", release_digest)
         with self._writing() as book:
-            if problem := receipt.contradicts(book.entries):
-                raise expected("receipt", receipt.entry, f"to be of this ledger; {problem}")
-            dataset = book.entries[receipt.entry - 1].content.get("dataset")
-            account = book.accounts.get(str(dataset))
-            if account is None or receipt.entry not in account.events or receipt.entry in account.released:
-                raise expected("receipt", receipt.entry, "to be of a spend that awaits its release")
-            if any(release_id in other.released.values() for other in book.accounts.values()):
-                raise expected("release_id", release_id, "to be new in this ledger")
-            book.append("released", dataset=dataset, spend=receipt.entry, release=release_id, digest=release_digest)
+            book.note(receipt, release_id, release_digest)
 
     @property
     def head(self) -> str:
         """The hash of the last entry, which stands for the whole ledger so far."""
-        return self._read().entries[-1].hash
+        with self._reading() as book:
+            return book.head
+
+    def receipt(self) -> Head:
+        """How far the ledger has come. Keep its ``line`` elsewhere, to give to `verify` later."""
+        with self._reading() as book:
+            return Head(self.id, book.number, book.head, today())
 
     def datasets(self) -> dict[str, Guarantee]:
         """The total of each data set."""
-        return {name: account.total for name, account in self._read().accounts.items()}
+        with self._reading() as book:
+            return {name: book.account(name).total for name in book.names()}
 
     def units(self) -> dict[str, str]:
         """The unit of privacy of each data set: ``row``, or ``person:`` and the column that says whose a row is."""
-        return {name: account.unit for name, account in self._read().accounts.items()}
+        with self._reading() as book:
+            return {name: book.account(name).unit for name in book.names()}
+
+    def spends(self, dataset: str) -> int:
+        """How often ``dataset`` has been charged."""
+        with self._reading() as book:
+            return book.account(dataset).spent.count
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """The log, in order: all of it, or what concerns one data set."""
-        book = self._read()
+        history = self._read()
         if dataset is None:
-            return book.entries
-        book.account(dataset)
-        return [entry for entry in book.entries if entry.content.get("dataset") == dataset]
+            return history.entries
+        history.account(dataset)
+        return [entry for entry in history.entries if entry.content.get("dataset") == dataset]
 
     def left(self, dataset: str, delta: float | None = None) -> Balance:
         """What is left of the total of ``dataset`` and what has been spent, under each definition.
@@ -145,27 +152,37 @@ class Ledger:
 
     def standing(self, delta: float | None = None) -> tuple[list[Entry], list[Balance]]:
         """The whole log and the balance of every data set, read at one moment."""
-        book = self._read()
-        return book.entries, [balance(name, account, delta) for name, account in book.accounts.items()]
+        history = self._read()
+        return history.entries, [balance(name, account, delta) for name, account in history.accounts.items()]
 
-    def verify(self, published: Iterable[Receipt] = (), releases: Mapping[str, Release] | None = None) -> list[str]:
+    def verify(
+        self,
+        published: Iterable[Receipt] = (),
+        releases: Mapping[str, Release] | None = None,
+        head: Head | str | Path | Sequence[Head] = (),
+    ) -> list[str]:
         """Every problem found: the file, the chain, the sense of each entry, the totals, and what was published.
 
-        ``published`` are receipts to find again. ``releases`` are whole releases to compare with what was noted of
-        them, by the names that the answer is to use, such as those of their files.
+        This reads the whole ledger, which a spend does not. ``published`` are receipts to find again. ``releases`` are
+        whole releases to compare with what was noted of them, by the names that the answer is to use, such as those of
+        their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such lines: the
+        ledger must still hold all that it held then.
         """
+        heads = [head] if isinstance(head, Head) else heads_of(head) if isinstance(head, str | Path) else list(head)
         try:
             with store.reading(self.path) as log:
                 problems = log.damage()
                 entries, broken = read_chain(log.rows(), log.head())
+                accounts, nonsense = replay(entries)
+                problems += broken + nonsense
+                if not problems:
+                    problems += kept_wrongly(log, entries, accounts)
         except InputError as error:
             return [str(error)]
-        accounts, nonsense = replay(entries)
-        problems += broken + nonsense
         for name, account in accounts.items():
             if not account.within():
                 problems.append(f"the data set {name!r} has spent more than its total, {account.total.symbols}")
-        problems += [problem for receipt in published if (problem := receipt.contradicts(entries))]
+        problems += [problem for one in (*published, *heads) if (problem := one.contradicts(entries))]
         return problems + disagreements(entries, releases or {})
 
     def to_plain(self, delta: float | None = None) -> dict[str, Any]:
@@ -178,21 +195,31 @@ class Ledger:
             "datasets": [balance.to_plain() for balance in balances],
         }
 
-    def _read(self) -> _Book:
+    def _read(self) -> _History:
         with store.reading(self.path) as log:
-            return _Book(self, log)
+            return _History(self, log)
 
     @contextmanager
-    def _writing(self) -> Generator[_Book]:
+    def _reading(self) -> Generator[Book]:
+        with store.reading(self.path) as log:
+            try:
+                yield self._book(log)
+            except BrokenError as broken:
+                raise self.not_intact(str(broken)) from None
+
+    @contextmanager
+    def _writing(self) -> Generator[Book]:
         with store.writing(self.path) as log:
             try:
-                book = _Book(self, log)
-                # An entry on a damaged page could be lost again with it.
-                if damage := log.damage():
-                    raise self.not_intact(damage[0])
-            except InputError as error:
-                raise RefusedError(str(error)) from None
-            yield book
+                yield self._book(log)
+            except BrokenError as broken:
+                raise RefusedError(str(self.not_intact(str(broken)))) from None
+
+    def _book(self, log: store.Transaction) -> Book:
+        book = Book(log)
+        if book.id != self.id:
+            raise BrokenError("another ledger has taken its place")
+        return book
 
     def not_intact(self, problem: str) -> InputError:
         """The error for a ledger that cannot be trusted."""
@@ -200,8 +227,8 @@ class Ledger:
 
 
 @dataclass(init=False)
-class _Book:
-    """The entries, checked, and the accounts that follow from them, within one transaction."""
+class _History:
+    """All entries, checked, and the accounts that follow from them."""
 
     entries: list[Entry]
     accounts: dict[str, Account]
@@ -214,24 +241,10 @@ class _Book:
             problems.append("another ledger has taken its place")
         if problems:
             raise ledger.not_intact(problems[0])
-        self._ledger, self._log = ledger, log
 
     def account(self, dataset: str) -> Account:
         """The account of a data set that must be there."""
-        if dataset not in self.accounts:
-            hint = did_you_mean(dataset, self.accounts)
-            raise expected("dataset", dataset, f"to have a total in the ledger{hint}; `tacit ledger new` sets one")
-        return self.accounts[dataset]
-
-    def append(self, kind: str, **content: Any) -> Receipt:
-        """Add an entry. The time is for people to read; nothing is ever decided by it."""
-        number = len(self.entries) + 1
-        head = self._log.append(number, self.entries[-1].hash, {"kind": kind, "time": _now(), **content})
-        return Receipt(self._ledger.id, number, head)
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time()))
+        return self.accounts[check_dataset(dataset, self.accounts)]
 
 
 def _check_digest(what: str, digest: object) -> None:

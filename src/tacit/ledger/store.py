@@ -5,52 +5,55 @@ disk when the transaction ends: synchronous = EXTRA syncs the journal, the datab
 the folder; with FULL alone a power cut could bring the journal back and undo the entry. Whoever is killed half-way
 leaves a journal, and the next process that opens the file rolls it back.
 
+What costs time that grows with the log (reading all of it, SQLite's own check of the file) is left to `verify`; an
+entry is written in the same time however many there are.
+
 The file is never opened except through SQLite: closing another descriptor of it would drop SQLite's locks.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 from tacit.errors import InputError, RefusedError, expected
 from tacit.files import check_writable, write_atomically
 from tacit.ledger.chain import START, canonical, link
+from tacit.ledger.formats import FORMAT, migrate, schema
 
-FORMAT = 1
 _APPLICATION = 0x74616369
 _BUSY_SECONDS = 60.0
 
-_SCHEMA = {
-    "log": "CREATE TABLE log (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL)",
-    "head": "CREATE TABLE head (number INTEGER PRIMARY KEY, hash TEXT NOT NULL)",
-    "log_grows_by_one": "CREATE TRIGGER log_grows_by_one BEFORE INSERT ON log"
-    " WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM log)"
-    " BEGIN SELECT raise(ABORT, 'the ledger only grows'); END",
-    "log_never_changes": "CREATE TRIGGER log_never_changes BEFORE UPDATE ON log"
-    " BEGIN SELECT raise(ABORT, 'the ledger only grows'); END",
-    "log_never_shrinks": "CREATE TRIGGER log_never_shrinks BEFORE DELETE ON log"
-    " BEGIN SELECT raise(ABORT, 'the ledger only grows'); END",
-}
-
-_Rows = list[tuple[object, object, object]]
+_Row = tuple[object, object, object]
+_Rows = list[_Row]
 _Head = list[tuple[object, object]]
 
 
 class Transaction:
-    """The log as it stands, inside one transaction."""
+    """The file as it stands, inside one transaction.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    ``version`` is the format in which it was found; where this one ``writes``, it has been brought up to date since.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, version: int = FORMAT, *, writes: bool = False) -> None:
         self._connection = connection
+        self.version, self.writes = version, writes
 
     def rows(self) -> _Rows:
         """(number, content, hash) of every entry; texts as bytes."""
         return self._connection.execute("SELECT number, content, hash FROM log ORDER BY number").fetchall()
+
+    def row(self, number: int) -> list[_Row]:
+        """The entry of this number, if it is there."""
+        return self._connection.execute("SELECT number, content, hash FROM log WHERE number = ?", (number,)).fetchall()
+
+    def rows_from_the_end(self) -> Iterator[_Row]:
+        """The entries, the last one first; read as far as they are asked for."""
+        yield from self._connection.execute("SELECT number, content, hash FROM log ORDER BY number DESC")
 
     def head(self) -> _Head:
         """The stored copy of the last number and hash."""
@@ -65,6 +68,49 @@ class Transaction:
         self._connection.execute("INSERT INTO head VALUES (?, ?)", (number, following))
         return following
 
+    def digests(self) -> dict[str, str]:
+        """The stored digest of what each account adds up to, by data set."""
+        found = self._connection.execute("SELECT dataset, digest FROM accounts ORDER BY number").fetchall()
+        return {_text(dataset): _text(digest) for dataset, digest in found}
+
+    def state(self, dataset: str) -> str | None:
+        """What an account adds up to, as stored."""
+        found = self._connection.execute("SELECT state FROM accounts WHERE dataset = ?", (dataset,)).fetchall()
+        return _text(found[0][0]) if found else None
+
+    def keep_state(self, dataset: str, state: str, digest: str) -> None:
+        """Store what an account adds up to."""
+        self._connection.execute(
+            "INSERT INTO accounts (dataset, state, digest) VALUES (?, ?, ?)"
+            " ON CONFLICT (dataset) DO UPDATE SET state = excluded.state, digest = excluded.digest",
+            (dataset, state, digest),
+        )
+
+    def released(self) -> dict[int, str]:
+        """Which release each spend has, as stored."""
+        found = self._connection.execute("SELECT spend, release FROM released").fetchall()
+        return {spend: _text(release) for spend, release in found}
+
+    def has_release(self, spend: int, release: str) -> tuple[bool, bool]:
+        """Whether the spend has a release, and whether the release has a spend."""
+        ((by_spend, by_release),) = self._connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM released WHERE spend = ?), EXISTS (SELECT 1 FROM released WHERE release = ?)",
+            (spend, release),
+        )
+        return bool(by_spend), bool(by_release)
+
+    def keep_release(self, spend: int, release: str) -> None:
+        """Store which release a spend has."""
+        self._connection.execute("INSERT INTO released VALUES (?, ?)", (spend, release))
+
+    def keep_all(self, states: Iterable[tuple[str, str, str]], released: Iterable[tuple[int, str]]) -> None:
+        """Store all of it again: (data set, state, digest) of each account, and (spend, release) of each release."""
+        self._connection.execute("DELETE FROM accounts")
+        self._connection.execute("DELETE FROM released")
+        for one in states:
+            self.keep_state(*one)
+        self._connection.executemany("INSERT INTO released VALUES (?, ?)", list(released))
+
     def damage(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
         found = [str(line, "utf-8", "replace") for (line,) in self._connection.execute("PRAGMA integrity_check(5)")]
@@ -75,21 +121,19 @@ def create(path: Path, first: dict[str, Any]) -> None:
     """Make a new ledger with one entry, whole or not at all; refuse a path where something is."""
     check_writable(path, name="ledger", overwrite=False)
     try:
-        with TemporaryDirectory() as folder:
-            draft = Path(folder) / "ledger"
-            connection = sqlite3.connect(draft, isolation_level=None)
-            try:
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-                for statement in _SCHEMA.values():
-                    connection.execute(statement)
-                Transaction(connection).append(1, START, first)
-            finally:
-                connection.close()
-            content = draft.read_bytes()
+        connection = sqlite3.connect(":memory:", isolation_level=None)  # no temporary folder: there may be none
+        try:
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            for statement in schema(FORMAT).values():
+                connection.execute(statement)
+            Transaction(connection).append(1, START, first)
+            content = connection.serialize()
+        finally:
+            connection.close()
     except (sqlite3.Error, OSError) as error:
         raise InputError(f"Expected ledger={str(path)!r} to be writable: no draft could be made: {error}.") from None
-    write_atomically(path, content, name="ledger", overwrite=False)
+    write_atomically(path, content, name="ledger", overwrite=False, private=True)  # SQLite's own files are as private
 
 
 @contextmanager
@@ -97,8 +141,7 @@ def reading(path: Path) -> Generator[Transaction]:
     """One consistent look at the log."""
     with _translated(path, writes=False), _connection(path) as connection:
         connection.execute("BEGIN")
-        _recognise(path, connection)
-        yield Transaction(connection)
+        yield Transaction(connection, _recognise(path, connection))
 
 
 @contextmanager
@@ -108,8 +151,9 @@ def writing(path: Path) -> Generator[Transaction]:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("BEGIN IMMEDIATE")
         try:
-            _recognise(path, connection)
-            yield Transaction(connection)
+            version = _recognise(path, connection)
+            migrate(connection, version)
+            yield Transaction(connection, version, writes=True)
             connection.execute("COMMIT")
         except BaseException:
             # SQLite has rolled back by itself after some errors, and closing the connection rolls back in any case.
@@ -133,18 +177,24 @@ def _connection(path: Path) -> Generator[sqlite3.Connection]:
         connection.close()
 
 
-def _recognise(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse a database that is no ledger, or one of a format that this version does not know."""
+def _recognise(path: Path, connection: sqlite3.Connection) -> int:
+    """The format of the file; refuse a database that is no ledger, or one of a format that is not known here."""
     ((application,),) = connection.execute("PRAGMA application_id")
     ((version,),) = connection.execute("PRAGMA user_version")
     if application != _APPLICATION:
         raise expected("ledger", str(path), "to be a tacit ledger; it is another kind of database")
-    if version != FORMAT:
+    if not 1 <= version <= FORMAT:
         newer = "; it was written by a newer tacit" if version > FORMAT else ""
-        raise expected("ledger", str(path), f"to have format {FORMAT}, not {version}{newer}")
+        raise expected("ledger", str(path), f"to have a format from 1 to {FORMAT}, not {version}{newer}")
     found = dict(connection.execute("SELECT name, sql FROM sqlite_master").fetchall())
-    if found != {name.encode(): sql.encode() for name, sql in _SCHEMA.items()}:
+    if found != {name.encode(): sql.encode() for name, sql in schema(version).items()}:
         raise expected("ledger", str(path), "to be intact; its tables or triggers have been changed")
+    return version
+
+
+def _text(stored: object) -> str:
+    """A stored text; a damaged one is like no other."""
+    return stored.decode(errors="surrogateescape") if isinstance(stored, bytes) else repr(stored)
 
 
 _REASONS = {
@@ -168,8 +218,10 @@ def _translated(path: Path, *, writes: bool) -> Generator[None]:
         if not path.exists():
             raise expected("ledger", str(path), "to be a file that exists; `tacit ledger new` makes one")
         yield
-    except (sqlite3.Error, OSError) as error:
-        name = str(getattr(error, "sqlite_errorname", ""))
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        # SQLite quotes a damaged schema in its message, which the driver may fail to decode.
+        garbled = isinstance(error, UnicodeDecodeError)
+        name = "SQLITE_CORRUPT" if garbled else str(getattr(error, "sqlite_errorname", ""))
         if name.startswith("SQLITE_NOTADB"):
             raise expected("ledger", str(path), "to be a tacit ledger; it is not a SQLite file") from None
         reason = next((words for code, words in _REASONS.items() if name.startswith(code)), str(error).rstrip("."))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.ledger.balance import Balance
+from tacit.ledger.balance import Balance, Spending
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.unit import unit_words
 from tacit.privacy.guarantees import GDP
@@ -31,20 +31,41 @@ def _dataset(balance: Balance) -> list[str]:
         if balance.unfinished:
             paid += f", of which {balance.unfinished} not recorded as made (what may have been spent counts as spent)"
         lines.append(f"{paid}.")
-        sums = [
-            f"{symbol} = {written_up(value)}"
-            for symbol, value in (("epsilon", balance.epsilon), ("rho", balance.rho), ("mu", balance.mu))
-            if value is not None
-        ]
-        if balance.approximate is not None:
-            sums.append(f"epsilon = {written_up(balance.approximate)} at delta = {balance.delta:g}")
-        if sums:
-            lines.append(f"  Spent, seen as a list fixed beforehand: {', or '.join(sums)}.")
+        if sums := _sums(balance):
+            lines.append(f"  Spent, seen as a list fixed beforehand: {sums}.")
+        lines.extend(f"  {line}" for line in _bases(balance))
     else:
         lines.append("  Nothing has been spent.")
     lines.append(f"  {_left(balance)}")
     lines.extend(f"  {line}" for line in _largest(balance))
     return lines
+
+
+def _sums(amounts: Balance | Spending) -> str:
+    sums = [
+        f"{symbol} = {written_up(value)}"
+        for symbol, value in (("epsilon", amounts.epsilon), ("rho", amounts.rho), ("mu", amounts.mu))
+        if value is not None
+    ]
+    if amounts.approximate is not None:
+        sums.append(f"epsilon = {written_up(amounts.approximate)} at delta = {amounts.delta:g}")
+    return ", or ".join(sums)
+
+
+def _bases(balance: Balance) -> list[str]:
+    """What part of the spending is proved, and what rests on an assumption; nothing where all of it is proved."""
+    if balance.proved.spends == balance.spends:
+        return []
+    parts = (
+        ("Proved", balance.proved, ""),
+        ("Assumed, not proved", balance.assumed, " (a Markov chain is taken to have converged)"),
+        ("Not recorded which", balance.untold, " (booked before a plan had to say so; the release tells)"),
+    )
+    return [
+        f"{name}: {_count(part.spends, 'release')}{why}{f', {sums}' if (sums := _sums(part)) else ''}."
+        for name, part, why in parts
+        if part.spends
+    ]
 
 
 def _left(balance: Balance) -> str:

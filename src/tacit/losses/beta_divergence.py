@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
@@ -32,7 +31,6 @@ from tacit.models.network import Network
 from tacit.models.poisson_regression import PoissonRegression
 from tacit.models.regression import Regression
 from tacit.noise.entropy import Entropy
-from tacit.privacy.approximate_event import ApproximateEvent
 from tacit.privacy.beta_divergence import beta_for, check_beta, default_beta, epsilon_of, weight_for
 from tacit.privacy.events import BoundedRangeEvent, Event, Price
 from tacit.privacy.guarantees import Guarantee
@@ -107,9 +105,7 @@ class BetaLoss(RowLoss):
 
     def _priced(self, epsilon: float) -> Event:
         one = BoundedRangeEvent(epsilon)
-        exact = one if self.settings.draws == 1 else RepeatedEvent(one, self.settings.draws)
-        gamma = self.gamma()
-        return exact if gamma == 0 else ApproximateEvent(exact, self.settings.draws * Fraction(gamma))
+        return self.nearly(one if self.settings.draws == 1 else RepeatedEvent(one, self.settings.draws))
 
     def exact_event(self, numbers: Numbers) -> Event:
         """That of every loss with a bounded range, for a beta and a weight that make sense.

@@ -75,6 +75,13 @@ class BoundedDensity(ABC):
         """The numbers that leave, in the order of ``parameters``, from a draw (size,)."""
         return theta
 
+    def fitted(self, x: Any, y: Any) -> Any:
+        """The theta (size,) of a fit to a few rows, from which a search for modes may begin; None where none is known.
+
+        Rows far apart then lead to modes far apart, which draws of the prior hardly ever meet where modes are narrow.
+        """
+        return None
+
     @property
     def wide(self) -> Any:
         """The centre and the standard deviation (2, size) of a normal law as wide as the prior: where chains begin."""

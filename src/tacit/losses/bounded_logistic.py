@@ -7,6 +7,7 @@ baseline that geumlek2017 compares with; it has a pure epsilon, and pays for tha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,8 +17,12 @@ from tacit.losses.logistic_loss import LogisticLoss, checked, logistic_rows
 from tacit.losses.loss import Loss, Numbers, Settings
 from tacit.models.logistic import LogisticRegression
 from tacit.models.model import Model
+from tacit.noise.entropy import Entropy
 from tacit.privacy.events import Price
+from tacit.privacy.rounding import float_above
 from tacit.schema import Schema
+
+_LEAST_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -31,31 +36,65 @@ class BoundedLogisticLoss(LogisticLoss):
 
         Proof: log f(y | x, theta) = -log(1 + exp(-y theta'x)) with |theta'x| <= c lies in an interval of length exactly
         log(1 + e^c) - log(1 + e^-c) = c. So the difference of two records' losses has a range of at most 2c. With the
-        same x and the other label it is theta'x, of range 2c as well. []
+        same x and the other label it is theta'x, of range 2c as well. Draws outside the ball would void this: the
+        sampler makes none. []
         """
         return 2 * Fraction(self.bound)
 
     @property
+    def radius(self) -> float:
+        """c / R, of the ball that theta is kept in."""
+        return self.bound / math.sqrt(float_above(self.rows.norm_squared())) * (1 - 1e-12)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ball's, and a step of the grid for rounding; earlier releases may hold draws from outside."""
+        most = math.inf if self.settings.earlier else self.radius + 1 / self.settings.grid
+        return -most, most
+
+    @property
     def sampler(self) -> str:
-        """``mcmc`` unless another is asked for: rejection waits for ever where the ball cuts off nearly everything."""
-        if self.settings.sampler == "langevin":
-            raise expected("sampler", "langevin", "to be rejection or mcmc: its proof needs a density without walls")
-        return "mcmc" if self.settings.sampler is None else super().sampler
+        """``rejection`` inside the ball, in as many dimensions as it is sure to come to an end.
 
-    def open_potential(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
-        """The logistic one on the whole space: what falls outside the ball is refused."""
-        import jax.numpy as jnp
-
-        losses = self.record_losses(theta, x, y, numbers)
-        return numbers["weight"] * jnp.sum(losses) + numbers["precision"] / 2 * (theta @ theta)
+        Proof: at the top of `tacit.samplers.ball_rejection`: draws are exact, lie in the ball and never fail. []
+        """
+        wanted = self.settings.sampler
+        if self.settings.earlier:
+            return "mcmc" if wanted is None else wanted
+        if wanted not in (None, "rejection"):
+            raise expected("sampler", wanted, f"to be rejection for loss {self.settings.loss}: its draws are exact")
+        share = cosh_share(self.bound, len(self.names))
+        if wanted is None and share < _LEAST_SHARE:
+            raise expected(
+                "bound",
+                self.bound,
+                f"to be smaller for {len(self.names)} coefficients: a draw may take more than {1 / _LEAST_SHARE:g} "
+                'proposals; say sampler = "rejection" to wait for it',
+            )
+        return "rejection"
 
     def prior_potential(self, theta: Any, numbers: Numbers) -> Any:
         """The Gaussian prior's inside the ball, infinite outside."""
         import jax.numpy as jnp
 
         square = theta @ theta
-        inside = square <= self.bound**2 / float(self.rows.norm_squared())
-        return jnp.where(inside, numbers["precision"] / 2 * square, jnp.inf)
+        return jnp.where(square <= self.radius**2, numbers["precision"] / 2 * square, jnp.inf)
+
+    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+        """By rejection inside the ball."""
+        from tacit.samplers.ball_rejection import draw_in_ball
+
+        x, y = collected.arrays()
+        weight, precision = float(numbers["weight"]), float(numbers["precision"])
+        found = draw_in_ball(
+            x, y, weight=weight, precision=precision, radius=self.radius, draws=self.settings.draws, source=entropy
+        )
+        return [[float(v) for v in draw] for draw in found]
+
+
+def cosh_share(bound: float, size: int) -> float:
+    """cosh(bound / 2)^-size: what every table leaves, at least, of the acceptance (`samplers.ball_rejection`)."""
+    return math.exp(-size * (bound / 2 + math.log1p(math.exp(-bound)) - math.log(2)))
 
 
 def bounded_logistic(model: Model, schema: Schema, settings: Settings) -> Loss:

@@ -116,7 +116,6 @@ class ChainSettings:
             prior=self.prior,
             n=self.n,
             grid=self.grid,
-            gamma=0.0,
             options=self.options,
         )
 

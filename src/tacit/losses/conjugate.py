@@ -14,11 +14,12 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import expected
-from tacit.losses.loss import Loss, Numbers, Settings
+from tacit.losses.loss import SAMPLERS, Loss, Numbers, Settings
 from tacit.models.conjugate import Conjugacy, ConjugateModel
 from tacit.models.model import Model
 from tacit.noise.continuous import log_gamma_number, normal, shares
 from tacit.noise.entropy import Entropy
+from tacit.privacy.basis import Basis
 from tacit.privacy.conjugate_event import ConjugateEvent
 from tacit.privacy.conjugate_renyi import gaussian_mu_squared
 from tacit.privacy.events import Event, GaussianEvent
@@ -94,6 +95,14 @@ class ConjugateLoss(Loss):
                 return ConjugateEvent("dirichlet", prior, weight, 0, draws)
             case kind:
                 return ConjugateEvent(kind, prior, weight, n or 0, draws)
+
+    @property
+    def basis(self) -> Basis:
+        """A proof: draws are exact, and never fail.
+
+        Proof: gamma and normal numbers are drawn by rejection until one is accepted, whatever the sums are. []
+        """
+        return SAMPLERS[self.sampler]
 
     def assumes(self, numbers: Numbers) -> tuple[str, ...]:
         """Ideal arithmetic, and a clock that nobody reads."""

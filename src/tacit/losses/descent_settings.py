@@ -109,9 +109,7 @@ class DescentSettings:
 
     def loss_settings(self) -> Settings:
         """Those of the loss that is descended on."""
-        return Settings(
-            loss="beta-divergence", prior=self.prior, n=self.n, grid=self.grid, gamma=0.0, options=self.options
-        )
+        return Settings(loss="beta-divergence", prior=self.prior, n=self.n, grid=self.grid, options=self.options)
 
 
 def default_rate(clip: float, noise: float, size: int, steps: int) -> float:

@@ -101,5 +101,5 @@ def logistic_loss(model: LogisticRegression, schema: Schema, settings: Settings)
 
 def checked(loss: LogisticLoss) -> LogisticLoss:
     """Refuse settings that do not fit."""
-    _ = loss.sampler, loss.gamma(), loss.prior_precision()
+    _ = loss.sampler, loss.prior_precision()
     return loss

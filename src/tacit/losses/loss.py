@@ -33,6 +33,7 @@ from typing import Any
 from tacit.errors import expected
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
@@ -41,7 +42,15 @@ from tacit.statistics.collector import Collector
 Numbers = Mapping[str, float]
 
 TEMPERINGS = ("direct", "diffused", "concentrated")
-SAMPLERS = ("exact", "rejection", "langevin", "mcmc")
+SAMPLERS: dict[str, Basis] = {
+    "exact": Basis.PROVED,  # numbers from the distribution itself
+    "rejection": Basis.PROVED,  # the same, under an envelope that is proved
+    "langevin": Basis.PROVED,  # within gamma by theory
+    "mcmc": Basis.ASSUMED,  # any other chain, of one point or of many
+}
+"""Each sampler, with what the guarantee of its draws rests on. A new one cannot be used before it stands here."""
+
+CONVERGED = "converged"
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,10 @@ class Settings:
     prior. ``n`` declares the number of rows, where the price depends on it. ``private`` is "record", or "response"
     where the covariates of a regression are public and only the response is a secret. ``grid`` is how many steps of
     the public grid make a 1: draws are rounded to it. ``sampler`` is how the density is drawn from, ``gamma`` how far
-    at most the law of its draws is from the density in total variation, where no proof says so.
-    ``options`` are the loss's own keys.
+    at most the distribution of its draws is from the density in total variation, where it is not exact. ``assume`` is
+    "converged" where the plan takes that for granted of a Markov chain. ``options`` are the loss's own keys.
+    ``earlier`` marks the settings of a release that was made before a plan had to say ``assume``: it can be read, and
+    nothing can be released with it.
     """
 
     draws: int = 1
@@ -69,7 +80,9 @@ class Settings:
     grid: int = 2**20
     sampler: str | None = None
     gamma: float | None = None
+    assume: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    earlier: bool = field(default=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name, most in (("draws", 10_000), ("grid", 2**40)):
@@ -82,6 +95,7 @@ class Settings:
             ("tempering", TEMPERINGS),
             ("private", ("record", "response")),
             ("sampler", (None, *SAMPLERS)),
+            ("assume", (None, CONVERGED)),
         ):
             if getattr(self, name) not in known:
                 raise expected(name, getattr(self, name), f"to be one of {', '.join(str(k) for k in known if k)}")
@@ -140,6 +154,11 @@ class Loss(ABC):
     def event(self, numbers: Numbers) -> Event:
         """What ``settings.draws`` draws cost with these numbers, with its proof; refuses numbers that make no sense."""
 
+    @property
+    @abstractmethod
+    def basis(self) -> Basis:
+        """Whether `event` has a proof for every data set with the sampler that draws, or rests on an assumption."""
+
     @abstractmethod
     def assumes(self, numbers: Numbers) -> tuple[str, ...]:
         """What the price takes for granted, as sentences without a full stop."""
@@ -161,7 +180,10 @@ class Loss(ABC):
     def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
         """``settings.draws`` independent draws, each a list as long as ``parameters``; None for one that failed.
 
-        Nothing else leaves: no diagnostics, no number of tries. It must not raise on account of a row.
+        Nothing else leaves: no diagnostics, no number of tries. It must not raise on account of a row. Where `basis`
+        is a proof, every draw lies where that proof needs it, and None must not come back on account of a row: a
+        failure that follows from the draw alone (a number too large for the grid) is post-processing and is made of
+        it by the mechanism. Where `basis` is an assumption, failures are part of the declared gamma.
         """
 
 

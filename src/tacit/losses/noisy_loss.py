@@ -12,6 +12,7 @@ from tacit.losses.private_sums import Answer
 from tacit.losses.rows import Rows
 from tacit.noise.entropy import Entropy
 from tacit.noise.noisy_steps import NoisySteps
+from tacit.privacy.basis import Basis
 
 START = 0.3
 """Of the prior's standard deviation: how far apart a network's weights start, or its units would stay the same."""
@@ -27,6 +28,15 @@ class NoisyLoss(Loss):
     def settings(self) -> Settings:
         """Those of the loss."""
         return self.inner.settings
+
+    @property
+    def basis(self) -> Basis:
+        """A proof, however far the chain or the descent is from where it aims.
+
+        Proof: what leaves is a function of the noisy sums and of coins that know no row, a failure included, so that
+        it costs what the sums cost (`event`). []
+        """
+        return Basis.PROVED
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -26,10 +26,11 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import expected
-from tacit.losses.loss import Loss, Numbers, Settings, positive
+from tacit.losses.loss import SAMPLERS, Loss, Numbers, Settings, positive
 from tacit.losses.rows import RowMap, Rows
 from tacit.noise.entropy import Entropy
-from tacit.privacy.approximate_event import ApproximateEvent
+from tacit.privacy.approximate_event import ApproximateEvent, AssumedEvent
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import BoundedRangeEvent, Event, GaussianEvent, Price
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.repeated_event import RepeatedEvent
@@ -143,10 +144,6 @@ class RowLoss(Loss):
         losses = self.record_losses(theta, x, y, numbers)
         return numbers["weight"] * jnp.sum(losses) + self.prior_potential(theta, numbers)
 
-    def open_potential(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
-        """`potential` where it is finite, continued without walls: rejection is built around its minimum."""
-        return self.potential(theta, x, y, numbers)
-
     def exact_event(self, numbers: Numbers) -> Event:
         """What ``settings.draws`` exact draws cost: by range, or by slope and convexity.
 
@@ -170,14 +167,22 @@ class RowLoss(Loss):
         return GaussianEvent(draws * weight**2 * Fraction(slope_squared) / precision, 0)
 
     def event(self, numbers: Numbers) -> Event:
-        """`exact_event`, or what is left of it when the sampler's law is only near the density.
+        """`exact_event`, or what is left of it when the sampler's distribution is only near the density.
 
-        Proof: that of `exact_event`; rounding to the grid is post-processing. With draws at most gamma off in total
-        variation each, all of them together are at most draws * gamma off (a union bound over independent chains):
-        `ApproximateEvent`. []
+        Proof: that of `exact_event`; rounding to the grid is post-processing, also where it moves a draw past the end
+        of its support. With draws at most gamma off in total variation each, failures included, all of them together
+        are at most draws * gamma off (a union bound over independent chains): `ApproximateEvent` where gamma is
+        proved, `AssumedEvent` where it was declared for a chain that nobody bounds. []
         """
-        exact, gamma = self.exact_event(numbers), self.gamma()
-        return exact if gamma == 0 else ApproximateEvent(exact, self.settings.draws * Fraction(gamma))
+        return self.nearly(self.exact_event(numbers))
+
+    def nearly(self, exact: Event) -> Event:
+        """What draws cost that are gamma off those of ``exact``."""
+        gamma = self.gamma()
+        if gamma == 0:
+            return exact
+        kind = ApproximateEvent if self.basis is Basis.PROVED or self.settings.earlier else AssumedEvent
+        return kind(exact, self.settings.draws * Fraction(gamma))
 
     def _check_length(self, numbers: Numbers) -> None:
         """Refuse a Langevin chain that nobody would wait for; how long it is must be known before rows are read."""
@@ -196,15 +201,16 @@ class RowLoss(Loss):
             )
 
     def gamma(self) -> float:
-        """How far one draw's law may be from the density in total variation: proved, or declared for ``mcmc``."""
-        if self.sampler == "mcmc":
-            if self.settings.gamma is None:
+        """How far a draw's distribution may be from the density in total variation: proved, or declared."""
+        if self.basis is Basis.ASSUMED:
+            if not self.settings.gamma and not self.settings.earlier:
                 raise expected(
                     "gamma",
-                    None,
-                    "to be said for sampler mcmc: how far its law may be from the posterior (0: assume none)",
+                    self.settings.gamma,
+                    f"to be above 0 for sampler {self.sampler}: how far its draws may be from the posterior in total "
+                    "variation, which nobody bounds and delta has to hold",
                 )
-            return float(self.settings.gamma)
+            return float(self.settings.gamma or 0)
         if self.sampler == "langevin":
             if not self.settings.gamma:
                 raise expected(
@@ -217,7 +223,9 @@ class RowLoss(Loss):
 
     @property
     def sampler(self) -> str:
-        """The sampler that is asked for; left out, ``rejection`` where it is fast, else ``mcmc``."""
+        """The sampler that is asked for; left out, ``rejection`` where it is fast, else ``mcmc``, which is refused
+        unless the plan says ``assume``.
+        """
         wanted = self.settings.sampler
         if wanted in ("rejection", "langevin") and not (self.convex and self.curvature_known):
             raise expected("sampler", wanted, f"to be mcmc for loss {self.settings.loss}: it is not convex and smooth")
@@ -233,16 +241,27 @@ class RowLoss(Loss):
         """Whether `curvature` says something, whatever the numbers."""
         return False
 
+    @property
+    def basis(self) -> Basis:
+        """That of the sampler.
+
+        Proof: rejection is exact and tries until a proposal is accepted, so that it never fails
+        (`samplers.rejection`); Langevin steps of the length in `samplers.langevin_schedule` are within gamma, and a
+        sum of finite gradients and normal numbers is finite. Of other chains nothing is proved. []
+        """
+        return SAMPLERS[self.sampler]
+
     def assumes(self, numbers: Numbers) -> tuple[str, ...]:
         """Ideal arithmetic; for ``mcmc`` what nobody proved."""
-        found = [IDEAL]
-        gamma = self.gamma()
-        if self.sampler == "mcmc" and gamma == 0:
+        new_chain = self.basis is Basis.ASSUMED and not self.settings.earlier
+        found, gamma = ["ideal arithmetic" if new_chain else IDEAL], self.gamma()
+        if self.basis is Basis.ASSUMED and gamma == 0:  # an earlier release
             found.append("the Markov chain has reached the posterior: nothing proves how near its draws come")
-        elif self.sampler == "mcmc":
+        elif self.basis is Basis.ASSUMED:
+            unproved = "" if self.settings.earlier else ", which nothing proves"
             found.append(
                 f"the Markov chain's law is within gamma = {gamma:g} of the posterior in total variation, "
-                "failures included"
+                f"failures included{unproved}"
             )
         elif self.sampler == "langevin":
             found.append(f"gamma = {gamma:g} is proved for the chain's length and is part of delta")
@@ -282,7 +301,8 @@ def _calibrated(loss: RowLoss, budget: Guarantee) -> tuple[tuple[str, float], ..
         raise expected("tempering", tempering, f"to meet {budget.symbols}: untempered draws cost more; diffused would")
     low, high = 0.0, _MOST_CHANGE
     if not meets(high):
-        raise expected("budget", budget.symbols, f"to be met by draws with loss {loss.settings.loss}")
+        why = "" if loss.gamma() == 0 else f": delta has to hold (1 + e^epsilon) gamma, and gamma = {loss.gamma():g}"
+        raise expected("budget", budget.symbols, f"to be met by draws with loss {loss.settings.loss}{why}")
     while high - low > 1e-12 * max(1.0, high):
         middle = (low + high) / 2
         low, high = (low, middle) if meets(middle) else (middle, high)

@@ -81,5 +81,5 @@ def softmax_loss(model: SoftmaxRegression, schema: Schema, settings: Settings) -
     names = tuple(f"{level}: {name}" for level in levels for name in design.names)
     rows = RowMap(design.columns, Codes(column, column), as_radius(model.radius))
     loss = SoftmaxLoss(rows, settings, names, len(levels))
-    _ = loss.sampler, loss.gamma(), loss.prior_precision()
+    _ = loss.sampler, loss.prior_precision()
     return loss

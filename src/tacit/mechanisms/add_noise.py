@@ -13,6 +13,7 @@ from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
 from tacit.noise.noise import Noise
 from tacit.noise.registry import NOISES, noise_for
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
@@ -38,6 +39,11 @@ class NoisySums(Crossing):
     def entries(self) -> tuple[str, ...]:
         """Those of the statistic."""
         return self.statistic.entries
+
+    @property
+    def basis(self) -> Basis:
+        """A proof: that of `event`."""
+        return Basis.PROVED
 
     @property
     def unit(self) -> int:

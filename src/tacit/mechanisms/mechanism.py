@@ -16,6 +16,7 @@ from tacit.errors import expected
 from tacit.mechanisms.person import Person
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
@@ -62,6 +63,11 @@ class Crossing(ABC):
         return None
 
     @property
+    @abstractmethod
+    def basis(self) -> Basis:
+        """Whether the price has a proof for every data set, or rests on an assumption that nobody has checked."""
+
+    @property
     def assumes(self) -> tuple[str, ...]:
         """What the price takes for granted beyond the program being right; every release carries it."""
         return ()
@@ -97,6 +103,11 @@ class Mechanism(ABC):
     @property
     def takes_unclamped(self) -> bool:
         """Whether numbers that the schema does not clamp may come in: its proof asks nothing of their size."""
+        return False
+
+    @property
+    def retired(self) -> bool:
+        """Whether it was read from a release of a kind that is no longer made: it can be read, not carried out."""
         return False
 
     @property

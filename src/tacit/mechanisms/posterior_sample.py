@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import BrokenMediumError, InputError, did_you_mean, expected
-from tacit.losses.loss import Loss, Settings
+from tacit.losses.loss import CONVERGED, Loss, Settings
 from tacit.losses.registry import loss_for, loss_kind
+from tacit.losses.row_loss import RowLoss
 from tacit.mechanisms.mechanism import Central, Crossing, Law
 from tacit.mechanisms.person import Person
 from tacit.models.draw_law import FAILED, DrawLaw
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
+from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
-from tacit.privacy.guarantees import Guarantee
+from tacit.privacy.guarantees import ApproxDP, Guarantee
 from tacit.schema import Schema
 from tacit.statistics.collector import Collector
 
@@ -58,6 +60,11 @@ class PosteriorDraws(Crossing):
         return self.loss.settings.n
 
     @property
+    def basis(self) -> Basis:
+        """That of the loss and of its sampler."""
+        return self.loss.basis
+
+    @property
     def assumes(self) -> tuple[str, ...]:
         """What the loss takes for granted."""
         return self.loss.assumes(dict(self.drawn.numbers))
@@ -66,8 +73,9 @@ class PosteriorDraws(Crossing):
         """The event of the loss.
 
         Proof: what leaves is k draws from the loss's density, each from coins of its own, rounded to a grid that is
-        fixed beforehand. Rounding, and replacing a draw that is not finite by the sign of failure, is post-processing.
-        n is public under replace-one. `Loss.event` proves what the draws cost. []
+        fixed beforehand. Rounding, and replacing a draw that is too large for the grid by the sign of failure, is
+        post-processing. A sampler that is proved fails in no other way (`Loss.draw`); the failures of one that is
+        assumed are part of the declared gamma. n is public under replace-one. `Loss.event` proves what draws cost. []
         """
         return self.loss.event(dict(self.drawn.numbers))
 
@@ -162,6 +170,11 @@ class PosteriorSample(Settings, Drawing):
         return loss_kind(self.loss).unclamped
 
     @property
+    def retired(self) -> bool:
+        """Where a chain's plan did not have to say ``assume`` yet."""
+        return self.earlier
+
+    @property
     def whole_rows(self) -> bool:
         """Not where the covariates are taken for public."""
         return self.private == "record"
@@ -169,8 +182,32 @@ class PosteriorSample(Settings, Drawing):
     def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> PosteriorDraws:
         """The loss with numbers calibrated to the budget, or with the numbers that a release has."""
         loss = loss_for(model, schema, self)
+        if not self.earlier:
+            self._check_basis(loss, budget)
         drawn = self.drawn(loss, budget, law, named=self.loss, draws=self.draws, grid=self.grid)
         return PosteriorDraws(loss, drawn)
+
+    def _check_basis(self, loss: Loss, budget: Guarantee) -> None:
+        """Refuse an assumption that the plan does not say, that it does not need, or that its budget cannot hold."""
+        if loss.basis is Basis.PROVED:
+            if self.assume is not None:
+                raise expected("assume", self.assume, f"to be left out: draws by {loss.sampler} have a proof")
+            return
+        if self.assume is None:
+            other = '; sampler = "rejection" has a proof, and may take long' if _convex(loss) else ""
+            raise expected(
+                "assume",
+                None,
+                f'to be "{CONVERGED}" in [mechanism], with gamma above 0 and a budget of epsilon and delta: nobody '
+                f"bounds how far draws by {loss.sampler} are from this posterior, so that nothing is proved{other}",
+            )
+        if not isinstance(budget, ApproxDP):
+            raise expected(
+                "budget",
+                budget.symbols,
+                f'to be epsilon with delta for draws that assume = "{CONVERGED}": delta has to hold '
+                "(1 + e^epsilon) gamma, and nothing else is left of a guarantee when a chain is gamma off",
+            )
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
@@ -183,18 +220,22 @@ class PosteriorSample(Settings, Drawing):
         return {**plain, **{name: plain_value(value) for name, value in self.options.items()}}
 
     @classmethod
-    def from_plain(cls, table: Mapping[str, Any]) -> Self:
-        """Read the ``[mechanism]`` table of a plan file, less its ``kind``."""
+    def from_plain(cls, table: Mapping[str, Any], *, earlier: bool = False) -> Self:
+        """Read the ``[mechanism]`` table of a plan file, less its ``kind``; ``earlier`` is as in `Settings`."""
         own = loss_kind(table.get("loss", Settings().loss)).keys
         known = ("kind", *_KEYS, *own)
         for name in table:
             if name not in known:
                 raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
         said = {name: value for name, value in table.items() if name in _KEYS}
-        return cls(**said, options={name: value for name, value in table.items() if name in own})
+        return cls(**said, options={name: value for name, value in table.items() if name in own}, earlier=earlier)
 
 
-_KEYS = ("draws", "loss", "tempering", "prior", "public", "n", "private", "grid", "sampler", "gamma")
+_KEYS = ("draws", "loss", "tempering", "prior", "public", "n", "private", "grid", "sampler", "gamma", "assume")
+
+
+def _convex(loss: Loss) -> bool:
+    return isinstance(loss, RowLoss) and loss.convex
 
 
 def plain_value(value: Any) -> Any:

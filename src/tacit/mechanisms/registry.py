@@ -18,8 +18,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 }
 
 
-def mechanism_from_plain(table: Mapping[str, Any]) -> Mechanism:
-    """Read the ``[mechanism]`` table of a plan file."""
+def mechanism_from_plain(table: Mapping[str, Any], *, earlier: bool = False) -> Mechanism:
+    """Read the ``[mechanism]`` table of a plan file, or with ``earlier`` that of draws that are no longer made."""
     kind = table.get("kind")
     for name in table:
         if kind is None and (hint := did_you_mean(name, ["kind"])):
@@ -27,4 +27,8 @@ def mechanism_from_plain(table: Mapping[str, Any]) -> Mechanism:
     if not isinstance(kind, str) or kind not in MECHANISMS:
         known = ", ".join(f'"{name}"' for name in MECHANISMS)
         raise expected("kind", kind, f"of [mechanism] to be {known}{did_you_mean(kind, MECHANISMS)}")
+    if earlier and MECHANISMS[kind] is PosteriorSample:
+        return PosteriorSample.from_plain(
+            {name: value for name, value in table.items() if name != "kind"}, earlier=True
+        )
     return MECHANISMS[kind].from_plain({name: value for name, value in table.items() if name != "kind"})

@@ -14,6 +14,7 @@ from tacit.models.conjugate_draws import share_from_draws
 from tacit.models.levels import LEVEL_PROTOCOLS, level_client, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
+from tacit.models.support import POSITIVE, SHARE
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.samplers.chain import Arrays, Chain, Settings
@@ -114,6 +115,11 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
     def summary(self, client: Client, reports: Any) -> Any:
         """Counts of the levels or of bit patterns."""
         return level_summary(client, reports)
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"theta": SHARE, "count": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters are single numbers."""

@@ -13,6 +13,7 @@ from tacit.models.conjugate_draws import number_from_draws
 from tacit.models.gamma_prior import GammaPrior
 from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number
+from tacit.models.support import POSITIVE
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
 
@@ -89,6 +90,11 @@ class Exponential(OneNumber, ConjugateModel):
         assert isinstance(prior, GammaPrior)
         n, total = public_numbers(public, ("n", "sum"))
         return GammaPrior(prior.shape + n, prior.rate + total)
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"rate": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """A single number."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tacit.errors import expected
+from tacit.printable import flaw
 
 _NAME = r"[^\W\d][\w.]*"
 _TOKEN = re.compile(rf"\s*(?:(`[^`]+`)|({_NAME})|([0-9]+)|([~+\-:*])|(\S))")
@@ -50,6 +51,9 @@ def parse_formula(text: object) -> Formula:
     if not isinstance(text, str):
         raise expected("formula", text, 'to be text such as "y ~ a + b"')
     tokens = _tokens(text)
+    for part in (text, *map(_name, tokens)):
+        if flawed := flaw(part):
+            raise expected("formula", text, f"to hold no {flawed}")
     if tokens.count("~") != 1 or len(tokens) < 3 or tokens[1] != "~" or not _is_name(tokens[0]):
         raise expected("formula", text, 'to name one response and its terms, as in "y ~ a + b"')
     response = _name(tokens[0])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.models.bernoulli import BetaPrior
 from tacit.models.model import Example, Prior
 from tacit.models.one_number import Coding, OneNumber, counts_coding
+from tacit.models.support import SHARE
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
 
@@ -63,6 +65,11 @@ class Geometric(OneNumber):
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Independent counts; numpy's own start at 1."""
         return {self.column: rng.geometric(max(parameters["p"], 1e-15), n) - 1}
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"p": SHARE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """A single number."""

@@ -14,6 +14,7 @@ from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior, Problem
 from tacit.models.regression import Design, Regression, as_radius
 from tacit.models.statistic_reports import STATISTICS, statistic_client, statistic_summary, with_reports
+from tacit.models.support import POSITIVE
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.protocols.noisy_vector import NoisyVector
@@ -157,6 +158,11 @@ class LinearRegression(Regression, LocalModel):
     def site_parameters(self) -> tuple[str, ...]:
         """Every site has its own law of the covariates."""
         return ("mu_x", "Sigma_x")
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"sigma": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Coefficients by name; the covariates' law where a method gives it."""

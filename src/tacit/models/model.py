@@ -197,6 +197,11 @@ class Model(ABC):
         """The labels along each axis."""
 
     @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws of each parameter lie, in the words of `tacit.models.support`; any number unless said."""
+        return {}
+
+    @property
     def models_clamping(self) -> bool:
         """Whether parameters are about values before clamping, however many are clamped."""
         return False

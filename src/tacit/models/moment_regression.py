@@ -7,6 +7,7 @@ linear predictor u = theta'w, w the design vector; a response whose law depends 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.regression import Regression
 from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, statistic_summary, with_reports
+from tacit.models.support import SHARES
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.samplers.chain import Arrays, Chain, Settings
@@ -107,6 +109,11 @@ class MomentRegression(Regression, LocalModel):
         """The linear predictor (draws, points) at public design points."""
         design = self.design(schema)
         return draws["theta"] @ design.matrix(design.parse(new)).T
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"pi": SHARES}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Coefficients by name, and the law of the covariates."""

@@ -14,6 +14,7 @@ from tacit.errors import expected
 from tacit.models.model import Example, Method, Prior
 from tacit.models.network_function import output, weight_names
 from tacit.models.regression import Regression
+from tacit.models.support import POSITIVE
 from tacit.samplers.chain import Arrays
 from tacit.schema import Category, Schema
 from tacit.statistics.statistic import Statistic
@@ -132,6 +133,11 @@ class Network(Regression):
     def in_data_units(self) -> bool:
         """Weights are those of mapped numbers."""
         return False
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"sigma": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """A list of weights."""

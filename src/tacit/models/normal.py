@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.errors import expected
 from tacit.models.model import Example, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number
+from tacit.models.support import POSITIVE
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
 
@@ -99,6 +101,11 @@ class Normal(OneNumber):
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Independent normal numbers."""
         return {self.column: rng.normal(parameters["mean"], parameters["sd"], n)}
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"sd": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters are single numbers."""

@@ -12,6 +12,7 @@ from tacit.models.conjugate_draws import number_from_draws
 from tacit.models.gamma_prior import GammaPrior
 from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number, counts_coding
+from tacit.models.support import POSITIVE
 from tacit.samplers.chain import Arrays
 from tacit.schema import Schema
 
@@ -86,6 +87,11 @@ class Poisson(OneNumber, ConjugateModel):
         assert isinstance(prior, GammaPrior)
         n, total = public_numbers(public, ("n", "sum"))
         return GammaPrior(prior.shape + total, prior.rate + n)
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"rate": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """A single number."""

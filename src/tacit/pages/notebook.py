@@ -8,9 +8,9 @@ escaped, because names of columns, levels and datasets may be anybody's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
+from tacit.pages.escape import escape
 from tacit.pages.render import number
 from tacit.pages.strips import Scale, interval
 
@@ -43,7 +43,7 @@ def plan_card(plan: Any) -> str:
         ("Reads", f"{_some(columns)}{' on each device' if local else ''}"),
         ("Releases", f"one report a person by {plan.client().protocol.kind}" if local else _numbers(plan.crossing())),
         ("Unit", _unit(plan)),
-        ("Promise", f"{plan.budget.symbols}. {plan.budget.sentence()}"),
+        ("Promise", f"{plan.promise.symbols}. {plan.promise.sentence()}"),
     ]
     schema = [
         (name, _declared(plan.schema.declared(name)), repr(plan.schema.declared(name).missing)) for name in columns
@@ -125,7 +125,7 @@ def calibration_card(calibration: Any) -> str:
 
 def audit_card(audit: Any) -> str:
     """The verdict of an `Audit`, then what each check found."""
-    lines = [("Plan", f"{audit.plan.model.family}, {audit.plan.budget.symbols}"), ("Verdict", audit.verdict)]
+    lines = [("Plan", f"{audit.plan.model.family}, {audit.plan.promise.symbols}"), ("Verdict", audit.verdict)]
     said = f'<p class="{"bad" if audit.violated else ""}">{escape(audit.sentence())}</p>'
     rows = [(check.words,) for check in audit.checks]
     return _card("Audit", lines, said + _table(("what was tried",), rows, text=(0,)))

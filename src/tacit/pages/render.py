@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from tacit.pages.escape import shown_as_itself
 from tacit.version import __version__
 
 
@@ -45,7 +46,12 @@ def _environment() -> Any:
 
     shared = jinja2.FunctionLoader(lambda name: _text(name) if name == "base.html.j2" else None)
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, loader=shared, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=shown_as_itself,
+        undefined=jinja2.StrictUndefined,
+        loader=shared,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "plain": plain}
     return environment

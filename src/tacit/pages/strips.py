@@ -7,8 +7,8 @@ distorted. The scale below is text, placed by percentages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
+from tacit.pages.escape import escape
 from tacit.pages.svg import tick_text, ticks
 
 _WIDTH, _HEIGHT = 1000, 24

@@ -10,7 +10,8 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
+
+from tacit.pages.escape import escape, shown_as_itself
 
 WIDTH, HEIGHT = 320, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 12, 308, 26, 176
@@ -76,7 +77,13 @@ class Plot:
         parts += [_vertical(self._x(mark.x), mark.style) for mark in self.marks if self.low <= mark.x <= self.high]
         read = ""
         if self.texts:
-            data = {"left": self._left, "right": _RIGHT, "low": self.low, "high": self.high, "texts": list(self.texts)}
+            data = {
+                "left": self._left,
+                "right": _RIGHT,
+                "low": self.low,
+                "high": self.high,
+                "texts": [*map(shown_as_itself, self.texts)],
+            }
             read = f' tabindex="0" data-read="{escape(json.dumps(data, ensure_ascii=False))}"'
             parts.append(_vertical(self._left, "cursor"))
         height = HEIGHT if self.across else HEIGHT - 12

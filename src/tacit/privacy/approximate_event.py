@@ -1,27 +1,29 @@
-"""A release whose law is only near the one that was priced."""
+"""Releases whose distribution is only near the one that was priced: by a proof, or by an assumption."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import expected
+from tacit.privacy.basis import Basis
 from tacit.privacy.conversions import Real, approximate_sampler_delta
 from tacit.privacy.events import Event
 from tacit.privacy.rationals import rational, written
+from tacit.privacy.rounding import float_above, float_below
 
 
 @dataclass(frozen=True, init=False)
-class ApproximateEvent(Event):
-    """``event`` carried out by a sampler whose law is at most ``distance`` away in total variation.
+class NearEvent(Event):
+    """``event`` carried out by a sampler whose distribution is at most ``distance`` away in total variation.
 
     Proof: delta' = delta + (1 + e^epsilon) * distance (`approximate_sampler_delta`). A failure counts like a draw that
     is off: both are part of the distance. Total variation says nothing about ratios of densities in the tails, so
     nothing is claimed of pure epsilon, rho, mu or any Renyi divergence.
     """
 
-    kind: ClassVar[str] = "approximate"
     event: Event
     distance: Fraction
 
@@ -33,10 +35,47 @@ class ApproximateEvent(Event):
         if self.distance >= 1:
             raise expected("distance", distance, "to be less than 1")
 
+    @property
+    @abstractmethod
+    def basis(self) -> Basis:
+        """Whether the distance is proved or assumed."""
+
     def _delta(self, epsilon: Fraction) -> float:
         # The exact event's delta may be off by MARGIN relatively, and so may the sum: both terms are positive.
-        return approximate_sampler_delta(float(epsilon), self.event.delta(float(epsilon)), self.distance)
+        # It falls with epsilon, so it is asked at one that is not above.
+        ideal = self.event.delta(max(0.0, float_below(epsilon)))
+        return approximate_sampler_delta(float_above(epsilon), ideal, self.distance)
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
         return {"kind": self.kind, "event": self.event.to_plain(), "distance": written(self.distance)}
+
+
+@dataclass(frozen=True, init=False)
+class ApproximateEvent(NearEvent):
+    """A `NearEvent` whose ``distance`` is proved for every data set.
+
+    Proof: that of `NearEvent`. []
+    """
+
+    kind: ClassVar[str] = "approximate"
+
+    @property
+    def basis(self) -> Basis:
+        """A proof."""
+        return Basis.PROVED
+
+
+@dataclass(frozen=True, init=False)
+class AssumedEvent(NearEvent):
+    """A `NearEvent` whose ``distance`` was declared for a Markov chain, and is bounded by nobody.
+
+    Proof: that of `NearEvent`, if the chain is as near as was declared. The basis says that this is an assumption. []
+    """
+
+    kind: ClassVar[str] = "assumed"
+
+    @property
+    def basis(self) -> Basis:
+        """An assumption."""
+        return Basis.ASSUMED

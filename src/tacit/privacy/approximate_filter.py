@@ -55,7 +55,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.privacy import gaussian
-from tacit.privacy.approximate_event import ApproximateEvent
+from tacit.privacy.approximate_event import NearEvent
 from tacit.privacy.events import MARGIN, Event, GaussianEvent, Price, RenyiEvent, rounded_up
 from tacit.privacy.guarantees import ApproxDP
 from tacit.privacy.rounding import float_below
@@ -80,19 +80,27 @@ class Limits:
     orders: tuple[float, ...]
     renyi: tuple[float, ...]
 
+    def prices(self, event: Event) -> tuple[Price, ...]:
+        """What ``event`` adds to each sum: epsilon, mu^2 and slack, and the Renyi price at each of ``orders``."""
+        renyi = (tau if tau == math.inf else Fraction(tau) for tau in _renyi_prices(event, self.orders))
+        return (event.epsilon(), *ideal_gaussian(event), *renyi)
+
     def less(self, events: Sequence[Event]) -> Limits:
         """What is left of each limit after ``events``; -inf where one of them has no price."""
-        nearest = [ideal_gaussian(event) for event in events]
-        prices = zip(*(_renyi_prices(event, self.orders) for event in events), strict=True)
+        return self.minus([sum_of(prices) for prices in zip(*map(self.prices, events), strict=True)])
+
+    def minus(self, sums: Sequence[Price]) -> Limits:
+        """What is left of each limit after events whose `prices` have these ``sums``; none: all of it."""
+        if not sums:
+            return self
+        epsilon, mu_squared, slack, *renyi = sums
         return Limits(
-            epsilon=self.epsilon - sum_of(event.epsilon() for event in events),
-            mu_squared=self.mu_squared - sum_of(mu_squared for mu_squared, _ in nearest),
-            slack=self.slack - sum_of(slack for _, slack in nearest),
+            epsilon=self.epsilon - epsilon,
+            mu_squared=self.mu_squared - mu_squared,
+            slack=self.slack - slack,
             orders=self.orders,
-            # The sum is rounded once by fsum, and the difference once more: far less than MARGIN, which is added.
-            renyi=tuple(b - math.fsum(p) * (1 + MARGIN) for b, p in zip(self.renyi, prices, strict=True))
-            if events
-            else self.renyi,
+            # The sum is rounded once, and the difference once more: far less than MARGIN, which is added.
+            renyi=tuple(b - float(tau) * (1 + MARGIN) for b, tau in zip(self.renyi, renyi, strict=True)),
         )
 
     def hold(self, event: Event) -> bool:
@@ -126,7 +134,7 @@ def ideal_gaussian(event: Event) -> tuple[Price, Fraction]:
     """mu^2 of the Gaussian law that ``event`` is near, and its distance to it; mu^2 is inf where nothing is proved."""
     if isinstance(event, GaussianEvent):
         return event.mu_squared, event.slack
-    if isinstance(event, ApproximateEvent):  # its output and that of the exact one can be coupled as those of a slack
+    if isinstance(event, NearEvent):  # its output and that of the exact one can be coupled as those of a slack
         mu_squared, slack = ideal_gaussian(event.event)
         return mu_squared, slack + event.distance
     mu = rounded_up(event.mu())
@@ -135,7 +143,7 @@ def ideal_gaussian(event: Event) -> tuple[Price, Fraction]:
 
 def _suits_gaussian_route(total: ApproxDP, first: Event) -> bool:
     """Whether ``first`` is Gaussian, and so near to the ideal law that 32 like it fit the share of the slacks."""
-    if not isinstance(first.event if isinstance(first, ApproximateEvent) else first, GaussianEvent):
+    if not isinstance(first.event if isinstance(first, NearEvent) else first, GaussianEvent):
         return False
     return 32 * ideal_gaussian(first)[1] <= _slack_limit(total.epsilon, total.delta, _GAUSSIAN_FIRST[1])
 

@@ -15,6 +15,7 @@ from tacit.privacy.conjugate_worst import FAMILIES, largest_order, pair_renyi, w
 from tacit.privacy.conversions import Real, renyi_to_delta
 from tacit.privacy.events import Event, Price, rounded_up
 from tacit.privacy.rationals import rational, whole, written
+from tacit.privacy.rounding import float_below
 
 _SIZES = {"beta": 2, "beta-query": 2, "gamma-shape": 1, "gamma-rate": 2}
 
@@ -63,7 +64,7 @@ class ConjugateEvent(Event):
         return self.draws * _worst(self.family, self.prior, self.weight, self.n or None, order)
 
     def _delta(self, epsilon: Fraction) -> float:
-        target = float(epsilon)
+        target = max(0.0, float_below(epsilon))  # delta falls with epsilon
         largest = sum(self.prior) + self.weight * self.n
         few = 1 <= self.n <= beta_profile.MOST_ROWS and largest <= beta_profile.LARGEST
         if self.family == "beta" and self.draws == 1 and few:

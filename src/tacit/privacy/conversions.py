@@ -56,10 +56,14 @@ def zcdp_to_epsilon(rho: float, delta: float) -> float:
     return _least(lambda order: renyi_to_epsilon(order, order * rho, delta))
 
 
-def zcdp_to_delta(rho: float, epsilon: float) -> float:
-    """The least delta over all orders that rho-zCDP gives at ``epsilon``. Proof: as for `zcdp_to_epsilon`."""
+def zcdp_to_delta(rho: Real, epsilon: Real) -> float:
+    """The least delta over all orders that rho-zCDP gives at ``epsilon``. Proof: as for `zcdp_to_epsilon`.
+
+    order * rho is a product of rationals: as floats, its rounding at 1e12 would be 1e-9 of delta.
+    """
     _check(rho=rho, epsilon=epsilon)
-    return _least(lambda order: renyi_to_delta(order, order * rho, epsilon))
+    exact = Fraction(rho)
+    return _least(lambda order: renyi_to_delta(order, Fraction(order) * exact, epsilon))
 
 
 def renyi_point_to_delta(order: float, tau: Real, epsilon: Real) -> float:

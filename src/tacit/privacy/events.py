@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from tacit.errors import did_you_mean, expected
 from tacit.privacy import bounded_range, gaussian, response_beside
+from tacit.privacy.basis import Basis
 from tacit.privacy.conversions import (
     Real,
     approximate_sampler_delta,
@@ -31,7 +32,7 @@ from tacit.privacy.conversions import (
 )
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.privacy.rationals import rational, read, whole, written
-from tacit.privacy.rounding import float_below
+from tacit.privacy.rounding import float_above, float_below
 
 MARGIN = 1e-12
 
@@ -50,6 +51,11 @@ class Event(ABC):
     """
 
     kind: ClassVar[str]
+
+    @property
+    def basis(self) -> Basis:
+        """What its prices rest on."""
+        return Basis.PROVED
 
     def epsilon(self) -> Price:
         """The pure epsilon."""
@@ -192,11 +198,9 @@ class GaussianEvent(Event):
         return order * self.mu_squared / 2
 
     def _delta(self, epsilon: Fraction) -> float:
-        target = float(epsilon)
-        mu = math.sqrt(max(float(self.mu_squared), 1e-300))  # a larger mu only raises the price
-        ideal = gaussian.delta(target, mu)
-        drawn = approximate_sampler_delta(target, ideal, self.slack)
-        return drawn if self.slack == 0 else min(drawn, zcdp_to_delta(float(self.mu_squared / 2), target))
+        ideal = gaussian.delta_exact(epsilon, self.mu_squared)
+        drawn = approximate_sampler_delta(float_above(epsilon), ideal, self.slack)
+        return drawn if self.slack == 0 else min(drawn, zcdp_to_delta(self.mu_squared / 2, epsilon))
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
@@ -368,10 +372,10 @@ def event_from_plain(mapping: object) -> Event:
 
 def _all_kinds() -> dict[str, type[Event]]:
     """Those of this file, and those of posterior draws and of many noisy steps, which are built on them."""
-    from tacit.privacy.approximate_event import ApproximateEvent
+    from tacit.privacy.approximate_event import ApproximateEvent, AssumedEvent
     from tacit.privacy.conjugate_event import ConjugateEvent
     from tacit.privacy.repeated_event import RepeatedEvent
     from tacit.privacy.subsampled_gaussian import SubsampledGaussian
 
-    further = (RepeatedEvent, ApproximateEvent, ConjugateEvent, SubsampledGaussian)
+    further = (RepeatedEvent, ApproximateEvent, AssumedEvent, ConjugateEvent, SubsampledGaussian)
     return {**_KINDS, **{kind.kind: kind for kind in further}}

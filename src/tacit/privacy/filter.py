@@ -18,7 +18,9 @@ GDP         sum mu_i^2 <= mu^2: the transcript is a randomisation of a Brownian 
             stands in `approximate_filter` (also Smith and Thakurta 2022).
 ApproxDP    see `approximate_filter`. Epsilons of approximate DP are never added.
 
-Sums are exact: rationals as they are, floats rounded up by more than they can be wrong (`sums`). A single event needs
+Sums are exact up to a rounding that is always upwards: rationals as they are, floats rounded up by more than they can
+be wrong, and a denominator of more than 1024 bits rounded up as well (`sums`). So a filter needs of the past its first
+event and a few sums (`Spent`), which take the same room and time however many events there were. A single event needs
 no composition, so a first event is admitted as well if it satisfies the total by its own proof.
 """
 
@@ -36,7 +38,10 @@ from tacit.privacy.approximate_filter import ideal_gaussian, limits
 from tacit.privacy.events import Event, GaussianEvent, Price, PureEvent, RenyiEvent, rounded_up
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.privacy.rounding import float_below
-from tacit.privacy.sums import as_declared, sum_of, written_down, written_up
+from tacit.privacy.spent import Spent
+from tacit.privacy.sums import as_declared, plus, sum_of, written_down, written_up
+
+Past = Sequence[Event] | Spent
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class Filter:
-    """Says which events still fit ``total``."""
+    """Says which events still fit ``total``. What came before is given as all events, or as what `add` kept of them."""
 
     total: Guarantee
 
@@ -64,26 +69,43 @@ class Filter:
         if not isinstance(self.total, PureDP | ApproxDP | ZCDP | GDP | RenyiDP):
             raise expected("total", self.total, "to be one of the definitions in tacit.privacy.guarantees")
 
+    def spent(self, events: Past = ()) -> Spent:
+        """All that this filter needs to remember of ``events``, in their order."""
+        if isinstance(events, Spent):
+            return events
+        known = Spent()
+        for event in events:
+            known = self.add(known, event)
+        return known
+
+    def add(self, spent: Spent, event: Event) -> Spent:
+        """``spent`` and one event more."""
+        first = event if spent.first is None else spent.first
+        prices = limits(self.total, first).prices(event) if isinstance(self.total, ApproxDP) else (self.price(event),)
+        sums = spent.sums or (Fraction(0),) * len(prices)
+        return Spent(spent.count + 1, first, tuple(plus(*pair) for pair in zip(sums, prices, strict=True)))
+
     def within(self, events: Sequence[Event]) -> bool:
         """Whether these events, in this order, keep the total. If they do, so does every beginning of the list."""
-        if not events:
-            return True
-        alone = len(events) == 1 and events[0].satisfies(self.total)
-        if isinstance(self.total, ApproxDP):
-            return alone or limits(self.total, events[0]).less(events[:-1]).hold(events[-1])
-        return alone or sum_of(self.price(event) for event in events) <= self._limit()
+        return not events or self.admits(events[:-1], events[-1])
 
-    def admits(self, spent: Sequence[Event], new: Event) -> bool:
+    def admits(self, spent: Past, new: Event) -> bool:
         """Whether ``new`` fits after ``spent``."""
-        return self.within([*spent, new])
+        known = self.spent(spent)
+        if known.first is None and new.satisfies(self.total):
+            return True
+        if isinstance(self.total, ApproxDP):
+            return limits(self.total, new if known.first is None else known.first).minus(known.sums).hold(new)
+        return self.add(known, new).sums[0] <= self._limit()
 
-    def left(self, spent: Sequence[Event]) -> Guarantee | None:
+    def left(self, spent: Past) -> Guarantee | None:
         """What remains, in the total's own definition and rounded down; None if nothing does.
 
         For a sum it is the total less what was spent. For (epsilon, delta), where there is no such difference, it is
         the largest epsilon at the total's delta that one more release with Gaussian or pure noise may have.
         """
-        if not spent:
+        spent = self.spent(spent)
+        if spent.first is None:
             return self.total
         match self.total:
             case ApproxDP(delta=delta):
@@ -103,7 +125,7 @@ class Filter:
                 mu = math.sqrt(rest) * (1 - 2**-50) if rest > 0 else 0.0
                 return GDP(mu) if mu > 0 else None
 
-    def largest_fit(self, spent: Sequence[Event]) -> str:
+    def largest_fit(self, spent: Past) -> str:
         """What would still be admitted, in words and rounded down: a plan that asks for this is not refused.
 
         (Gaussian noise on a lattice that is coarse against it has a slack, and may need more than is said here.)
@@ -128,7 +150,7 @@ class Filter:
             return "no release would fit"
         return f"a plan with {self._symbol} = {written_down(self._shown(rest))}{at} or less would fit"
 
-    def largest(self, spent: Sequence[Event], delta: float | None) -> Largest:
+    def largest(self, spent: Past, delta: float | None) -> Largest:
         """What fits next under each definition; without a ``delta`` nothing is said of approximate DP."""
         fits = self._fits(spent)
         return Largest(
@@ -139,7 +161,7 @@ class Filter:
             delta=delta,
         )
 
-    def why_not(self, spent: Sequence[Event], new: Event) -> str:
+    def why_not(self, spent: Past, new: Event) -> str:
         """Why ``new`` is refused after ``spent``, what is left and what would fit, as the middle of a sentence."""
         total = self.total.symbols
         if isinstance(self.total, ApproxDP):
@@ -175,8 +197,8 @@ class Filter:
             case _:
                 raise expected("total", self.total, "to be a total that limits a sum")
 
-    def _rest(self, spent: Sequence[Event]) -> Price:
-        return self._limit() - sum_of(self.price(event) for event in spent)
+    def _rest(self, spent: Past) -> Price:
+        return self._limit() - sum_of(self.spent(spent).sums)
 
     @property
     def _symbol(self) -> str:
@@ -186,23 +208,24 @@ class Filter:
         """The sum's number as the total spells it: mu where the sum is of mu^2."""
         return math.sqrt(price) if isinstance(self.total, GDP) else price
 
-    def _gaussian_epsilon(self, spent: Sequence[Event], delta: float) -> float:
+    def _gaussian_epsilon(self, spent: Past, delta: float) -> float:
         """The largest epsilon at ``delta`` of a release with Gaussian noise that fits; 0 if none does."""
         fits = self._fits(spent)
         return _largest(lambda epsilon: fits(GaussianEvent(Fraction(gaussian.mu_for(epsilon, delta)) ** 2, 0)))
 
-    def _pure_epsilon(self, spent: Sequence[Event]) -> float:
+    def _pure_epsilon(self, spent: Past) -> float:
         """The largest epsilon of a pure release that fits; 0 if none does."""
         fits = self._fits(spent)
         return _largest(lambda epsilon: fits(PureEvent(epsilon)))
 
-    def _fits(self, spent: Sequence[Event]) -> Callable[[Event], bool]:
+    def _fits(self, spent: Past) -> Callable[[Event], bool]:
         """`admits` after ``spent``, with the sums over ``spent`` taken once."""
-        if not spent:
+        known = self.spent(spent)
+        if known.first is None:
             return lambda event: self.admits((), event)
         if isinstance(self.total, ApproxDP):
-            return limits(self.total, spent[0]).less(spent).hold
-        rest = self._rest(spent)
+            return limits(self.total, known.first).minus(known.sums).hold
+        rest = self._rest(known)
         return lambda event: sum_of([self.price(event)]) <= rest
 
 

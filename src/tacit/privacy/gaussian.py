@@ -11,19 +11,26 @@ Wang 2018, Theorem 8). delta(., mu) for all epsilon >= 0 is equivalent to mu-GDP
 
 The two terms share their exponential factor, phi(x - mu/2) = e^epsilon phi(x + mu/2). So with Mills' ratio
 R(z) = Phi(-z) / phi(z), delta = phi(z1) (R(z1) - R(z2)) at z1 = x - mu/2, z2 = x + mu/2: nothing overflows, and where
-the two are close their difference is an integral of the positive 1 - z R(z). The relative error of delta is below 1e-12
-(of ln delta, where delta is below 1e-300).
+the two are close their difference is an integral of the positive 1 - z R(z).
+
+Where epsilon is large, x and mu/2 are large and close, and their difference as floats would have few right digits. So
+z1 = (epsilon - mu^2/2) / mu, with a numerator in rationals. The relative error of delta is then below 1e-12 up to
+epsilon = 1e12 (of ln delta, where delta is below 1e-300).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from tacit.errors import expected
 
 # Inversions stay this far (in ln delta) on the safe side, more than `log_delta` can be wrong by.
 _SAFE_SIDE = 1e-11
+
+_HOPELESS = 1e100  # of mu: delta is 1 at every epsilon that is not as hopeless, and mu^2 is still a float
+_LEAST_SQUARE = Fraction(1e-300)
 
 # Gauss-Legendre on [-1, 1], 8 points: exact for polynomials of degree 15.
 _NODES = (0.1834346424956498, 0.5255324099163290, 0.7966664774136267, 0.9602898564975363)
@@ -36,8 +43,20 @@ def log_delta(epsilon: float, mu: float) -> float:
         raise expected("epsilon", epsilon, "to be a finite number of at least 0")
     if not (math.isfinite(mu) and mu > 0):
         raise expected("mu", mu, "to be a finite number above 0")
+    gap = float(Fraction(epsilon) - Fraction(mu) ** 2 / 2) if mu < _HOPELESS else -math.inf
+    return _log_delta(epsilon, mu, gap)
+
+
+def delta_exact(epsilon: Fraction, mu_squared: Fraction) -> float:
+    """delta at an exact epsilon for an exact mu^2, of which the root as a float would not do."""
+    mu_squared = max(mu_squared, _LEAST_SQUARE)  # a larger one only raises the price
+    return math.exp(_log_delta(float(epsilon), math.sqrt(mu_squared), float(epsilon - mu_squared / 2)))
+
+
+def _log_delta(epsilon: float, mu: float, gap: float) -> float:
+    """ln delta from epsilon, mu and epsilon - mu^2 / 2, each right to the last digit."""
     x = epsilon / mu
-    low, high = x - mu / 2, x + mu / 2
+    low, high = gap / mu, x + mu / 2
     if low > 1e150:
         return -math.inf
     log_density = -low * low / 2 - math.log(2 * math.pi) / 2

@@ -20,25 +20,40 @@ from statistics import NormalDist
 from typing import Any
 
 from tacit.errors import did_you_mean, expected
+from tacit.privacy.basis import Basis
 
 REPLACE_ONE = "replace-one"
+
+LARGEST_EPSILON = 1e12
+"""Prices are computed right up to here; beyond, their digits are not checked, and nobody is protected long before."""
+_LARGEST = {
+    "epsilon": LARGEST_EPSILON,
+    "rho": LARGEST_EPSILON,  # the mean of the log ratio, as epsilon is its maximum
+    "mu": 1.5e6,  # whose rho, mu^2 / 2, is about that; every (epsilon, delta) up to 1e12 has a smaller one
+}
 
 _RARE = 1e-6  # sentences about a tail speak of one chance in a million
 
 
 @dataclass(frozen=True)
 class Guarantee(ABC):
-    """A promise about a release, and what it ``assumes`` beyond the program being right."""
+    """A promise about a release, what it rests on, and what it ``assumes`` beyond the program being right."""
 
     neighbours: str = field(default=REPLACE_ONE, kw_only=True)
     assumes: tuple[str, ...] = field(default=(), kw_only=True)
+    basis: Basis = field(default=Basis.PROVED, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in self.parameters():
             object.__setattr__(self, name, _positive(name, getattr(self, name)))
+            most = _LARGEST.get(name, math.inf)
+            if getattr(self, name) > most:
+                raise expected(name, getattr(self, name), f"to be at most {most:g}, far beyond what protects anybody")
         if self.neighbours != REPLACE_ONE:
             raise expected("neighbours", self.neighbours, "to be 'replace-one', the only relation with proofs")
         object.__setattr__(self, "assumes", _strings("assumes", self.assumes))
+        if not isinstance(self.basis, Basis):
+            raise expected("basis", self.basis, "to be Basis.PROVED or Basis.ASSUMED")
         self._check()
 
     @abstractmethod
@@ -46,22 +61,30 @@ class Guarantee(ABC):
         """Refuse numbers that are positive but still not possible."""
 
     @abstractmethod
+    def _promise(self) -> str:
+        """The promise in plain words, where it is proved."""
+
     def sentence(self) -> str:
         """The promise in plain words, for somebody who must answer for the data."""
+        if self.basis is Basis.PROVED:
+            return self._promise()
+        return f"This is assumed and not proved: it holds if a Markov chain has converged. {self._promise()}"
 
     @classmethod
     def parameters(cls) -> tuple[str, ...]:
         """The names of the numbers that make up the promise, as a plan's ``[budget]`` table spells them."""
-        return tuple(f.name for f in fields(cls) if f.name not in ("neighbours", "assumes"))
+        return tuple(f.name for f in fields(cls) if f.name not in ("neighbours", "assumes", "basis"))
 
     @property
     def symbols(self) -> str:
-        """The numbers alone: ``epsilon = 1, delta = 1e-06``."""
-        return ", ".join(f"{name} = {_shortest(getattr(self, name))}" for name in self.parameters())
+        """The numbers alone: ``epsilon = 1, delta = 1e-06``; the word "assumed" stands before them where they are."""
+        numbers = ", ".join(f"{name} = {_shortest(getattr(self, name))}" for name in self.parameters())
+        return numbers if self.basis is Basis.PROVED else f"assumed, not proved: {numbers}"
 
     def to_plain(self) -> dict[str, Any]:
-        """The ``[budget]`` table of a plan file."""
-        plain: dict[str, Any] = {name: getattr(self, name) for name in self.parameters()}
+        """The ``[budget]`` table of a plan file; in a release, where it rests on an assumption, that comes first."""
+        plain: dict[str, Any] = {} if self.basis is Basis.PROVED else {"basis": self.basis.value}
+        plain |= {name: getattr(self, name) for name in self.parameters()}
         plain["neighbours"] = self.neighbours
         if self.assumes:
             plain["assumes"] = list(self.assumes)
@@ -77,7 +100,7 @@ class PureDP(Guarantee):
     def _check(self) -> None:
         pass
 
-    def sentence(self) -> str:
+    def _promise(self) -> str:
         """The promise in plain words."""
         factor = _factor(self.epsilon)
         return (
@@ -98,7 +121,7 @@ class ApproxDP(Guarantee):
         if self.delta >= 1:
             raise expected("delta", self.delta, "to lie strictly between 0 and 1")
 
-    def sentence(self) -> str:
+    def _promise(self) -> str:
         """The promise in plain words, with what delta allows.
 
         The worst case named is exact: a pair (P, Q) satisfies the definition if and only if it is a randomisation of
@@ -121,7 +144,7 @@ class ZCDP(Guarantee):
     def _check(self) -> None:
         pass
 
-    def sentence(self) -> str:
+    def _promise(self) -> str:
         """The promise in plain words.
 
         With L = log(P/Q) under P, order to 1 gives E[L] <= rho, and Markov's inequality at the best order gives
@@ -140,7 +163,7 @@ class GDP(Guarantee):
     def _check(self) -> None:
         pass
 
-    def sentence(self) -> str:
+    def _promise(self) -> str:
         """The promise in plain words.
 
         With both cases equally likely beforehand the best guess between N(0, 1) and N(mu, 1) is right with probability
@@ -166,7 +189,7 @@ class RenyiDP(Guarantee):
         if self.order <= 1:
             raise expected("order", self.order, "to be a finite number above 1")
 
-    def sentence(self) -> str:
+    def _promise(self) -> str:
         """The promise in plain words.
 
         With L = log(P/Q) under P, E[L] <= D_order <= epsilon, and Markov's inequality gives

@@ -16,6 +16,7 @@ a sensitivity is already in ours. The one exception is the sampled Gaussian, who
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
@@ -23,6 +24,7 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.privacy.events import Event, GaussianEvent, LaplaceEvent
+from tacit.privacy.rounding import float_above, float_below
 from tacit.privacy.subsampled_gaussian import SubsampledGaussian
 
 # Below this scale the shift of `laplace_shift` is more than 1/64 too large, and randomised response serves better.
@@ -67,7 +69,9 @@ def loss_distribution(events: tuple[Event, ...]) -> Any:
 
     def single(event: Event) -> Any:
         if isinstance(event, GaussianEvent):
-            return privacy_loss_distribution.from_gaussian_mechanism(float(1 / event.mu_squared) ** 0.5)
+            return privacy_loss_distribution.from_gaussian_mechanism(
+                math.nextafter(math.sqrt(float_below(1 / event.mu_squared)), 0.0)
+            )
         if isinstance(event, SubsampledGaussian):
             pair = event.pair
             one = privacy_loss_distribution.from_gaussian_mechanism(
@@ -75,11 +79,12 @@ def loss_distribution(events: tuple[Event, ...]) -> Any:
             )
             return one.self_compose(event.steps)
         if isinstance(event, LaplaceEvent) and event.grain >= _FINE:
-            return privacy_loss_distribution.from_laplace_mechanism(float(1 / laplace_shift(event)))
+            return privacy_loss_distribution.from_laplace_mechanism(float_below(1 / laplace_shift(event)))
         pure = event.epsilon()
         if not isinstance(pure, Fraction):
             raise expected("event", event.to_plain(), "to be Gaussian or pure for a privacy loss distribution")
-        return privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(float(pure), 0))
+        promised = common.DifferentialPrivacyParameters(float_above(pure), 0)
+        return privacy_loss_distribution.from_privacy_parameters(promised)
 
     parts = [single(event).self_compose(count) for event, count in Counter(events).items()]
     whole = parts[0]

@@ -12,6 +12,7 @@ from tacit.privacy import gaussian
 from tacit.privacy.conversions import pure_to_delta, renyi_to_delta
 from tacit.privacy.events import Event, Price, rounded_up
 from tacit.privacy.rationals import whole
+from tacit.privacy.rounding import float_below
 
 _LOG_ORDERS = [-8 + 0.25 * i for i in range(97)]  # of order - 1
 
@@ -52,7 +53,8 @@ class RepeatedEvent(Event):
         return self._times(self.event.renyi(float(order)))
 
     def _delta(self, epsilon: Fraction) -> float:
-        target, pure, mu = float(epsilon), self.epsilon(), self.mu()
+        # delta falls with epsilon, so a smaller one is on the safe side.
+        target, pure, mu = max(0.0, float_below(epsilon)), self.epsilon(), self.mu()
         found = [1.0]
         if pure < math.inf:
             found.append(pure_to_delta(Fraction(pure), epsilon))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -94,7 +93,7 @@ class SubsampledGaussian(Event):
     def _delta(self, epsilon: Fraction) -> float:
         # delta falls with epsilon, so a smaller one is on the safe side.
         target = max(0.0, float_below(epsilon))
-        everyone = gaussian.delta(target, math.sqrt(float_above(self._mu_squared())) * (1 + 1e-15))
+        everyone = gaussian.delta_exact(epsilon, 4 * self.steps / self.multiplier**2)
         return everyone if self.rate == 1 else min(everyone, _delta_of_all(self.pair, self.steps, target))
 
     def to_plain(self) -> dict[str, Any]:

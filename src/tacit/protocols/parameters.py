@@ -7,23 +7,15 @@ string "a/b", and a whole number of 2^53 or more, which JSON in a browser would 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 from tacit.errors import expected
+from tacit.reading import read_table as read_table
+from tacit.reading import whole as whole
 
 LARGEST_EPSILON = 10**6  # past any meaning of privacy, and exact all the same
 
 _EXACT = 2**53  # a float64 holds every whole number below
-
-
-def whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    """``value``, if it is a whole number from ``least`` to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        upto = "" if most is None else f" and at most {most}"
-        raise expected(name, value, f"to be a whole number of at least {least}{upto}")
-    return value
 
 
 def rational_epsilon(name: str, value: object) -> Fraction:
@@ -64,14 +56,3 @@ def read_rational(name: str, value: object) -> Fraction:
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,400}/0*[1-9][0-9]{0,399}", value):
         raise expected(name, value, 'to be a string "a/b" of two whole numbers')
     return Fraction(value)
-
-
-def read_table(name: str, table: object, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    """``table`` as a dictionary, if it has all ``needed`` entries and no others than these and ``optional``."""
-    if not isinstance(table, Mapping):
-        raise expected(name, table, "to be a table")
-    plain: dict[str, Any] = {str(key): value for key, value in table.items()}
-    if not set(needed) <= set(plain) <= {*needed, *optional}:
-        also = f" and perhaps {', '.join(optional)}" if optional else ""
-        raise expected(name, sorted(plain), f"to have exactly the entries {', '.join(needed)}{also}")
-    return plain

@@ -10,6 +10,8 @@ from tacit.mechanisms.mechanism import Central
 from tacit.mechanisms.posterior_sample import PosteriorDraws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
+from tacit.printable import in_prose, statistic_in_prose
+from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 
 _DEFINITIONS: dict[type[Guarantee], str] = {
@@ -53,21 +55,25 @@ def sensitivity_sentence(plan: Plan) -> str | None:
 
 def statement(plan: Plan) -> str:
     """The guarantee in one sentence, for a data-protection officer."""
-    budget, unit = plan.budget, plan.mechanism.person
+    budget, unit = plan.promise, plan.mechanism.person
     name = _DEFINITIONS.get(type(budget), "differential privacy")
     if isinstance(plan.mechanism, Local):
         what, whose = "Each person's report", "the answers of that person"
     else:
         what = "The release"
-        whose = "any one row" if unit is None else f"all rows of any one person, as {unit.id} tells people apart"
+        whose = (
+            "any one row" if unit is None else f"all rows of any one person, as {in_prose(unit.id)} tells people apart"
+        )
         if not plan.mechanism.whole_rows:
             whose = "the response of any one row, and not its covariates, which are not protected"
-    assumes = [] if isinstance(plan.mechanism, Local) else list(getattr(plan.crossing(), "assumes", ()))
-    given = f", assuming: {'; '.join(assumes)}" if assumes else ""
-    return (
-        f"{what} satisfies {name} with {budget.symbols} with respect to replacing {whose}; this holds against a "
+    given = f", assuming: {'; '.join(budget.assumes)}" if budget.assumes else ""
+    holds = (
+        f"{what} satisfies {name} with {plan.budget.symbols} with respect to replacing {whose}; this holds against a "
         f"recipient with any other knowledge and computing power, and no later analysis can weaken it{given}."
     )
+    if budget.basis is Basis.PROVED:
+        return holds
+    return f"ASSUMED, not proved, and to be approved only by somebody who can answer for the assumption: {holds}"
 
 
 def learnable(plan: Plan) -> str:
@@ -77,21 +83,21 @@ def learnable(plan: Plan) -> str:
     if isinstance(model, Regression):
         response = model.design(schema).formula.response
         names = [
-            "the intercept" if name == "Intercept" else f"the coefficient of {name}"
+            "the intercept" if name == "Intercept" else f"the coefficient of {statistic_in_prose(name)}"
             for name in model.design(schema).names
         ]
         what = f"{_some(names)}, and predictions" if model.in_data_units else "predictions"
-        subject = f"how {response} goes with the other columns: {what}"
+        subject = f"how {in_prose(response)} goes with the other columns: {what}"
     else:
         dims, coords = model.dims(schema), model.coords(schema)
         names = []
         for name, axes in dims.items():
             labels = [coords[axis] for axis in axes]
-            names += [name] if not labels else [f"{name} of {level}" for level in labels[0]]
+            names += [name] if not labels else [f"{name} of {in_prose(str(level))}" for level in labels[0]]
         subject = _some(names)
     return (
         f"{subject}; {_as_what(plan)}. Not: anything about a single row, about columns "
-        f"other than {', '.join(columns)}, or about groups and relations that the model does not name."
+        f"other than {', '.join(map(in_prose, columns))}, or about groups and relations that the model does not name."
     )
 
 

@@ -16,6 +16,12 @@ def files(posterior: Posterior) -> list[str]:
     return names + [f"reports-{i + 1}.parquet" if many else "reports.parquet" for i in range(len(posterior.surveys))]
 
 
+def screen_files(posterior: Posterior) -> list[str]:
+    """A file name for each screen, in order."""
+    several = len(posterior.screens) > 1
+    return [f"screen-{i + 1}.json" if several else "screen.json" for i in range(len(posterior.screens))]
+
+
 def commands(posterior: Posterior) -> list[str]:
     """One command a line: the posterior, the same to the last digit, and this page."""
     chains, draws = next(iter(posterior.arrays().values())).shape[:2]
@@ -24,6 +30,8 @@ def commands(posterior: Posterior) -> list[str]:
     words += ["--warmup", posterior.tree.attrs.get("warmup", "500")]
     if len({one.dataset for one in posterior.releases}) < len(posterior.releases):
         words.append("--same-rows")
+    for name in screen_files(posterior):
+        words += ["--screen", name]
     default = prior_of(posterior.plan, None).to_plain()
     for name, value in posterior.prior.items():
         if default.get(name) != value:

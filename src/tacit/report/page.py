@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from tacit.cite import cite, references
 from tacit.errors import expected
 from tacit.files import write_atomically
+from tacit.keys import PublicKey, as_public_key
 from tacit.ledger import Ledger
 from tacit.ledger.words import words as ledger_words
 from tacit.models.regression import Regression
@@ -28,6 +29,7 @@ from tacit.report.replicas import checks, replicate
 from tacit.report.rows import Chart, check_rows, forest, split_rows
 from tacit.report.uncertainty import split_uncertainty
 from tacit.schema import Category
+from tacit.signature import Checked
 
 _MOST_PLOTS = 30
 _MOST_COLUMNS = 60
@@ -82,12 +84,14 @@ def report(
     ledger: Ledger | str | Path | None = None,
     simulation: Simulated | None = None,
     quick: bool = False,
+    keys: Sequence[PublicKey | str | Path] = (),
 ) -> str:
     """The page as text. `write_report` puts it into a file.
 
     ``ledger`` adds how the ledger stands now, and whether it paid for these releases. ``simulation`` is the one whose
     release was inferred: the page then shows the truth and what no noise would have given. ``quick`` leaves out the
-    split of the uncertainty, which needs another inference.
+    split of the uncertainty, which needs another inference. ``keys`` are public keys, or their files, by which the page
+    says who signed the releases.
     """
     if not isinstance(posterior, Posterior):
         posterior = Posterior.load(posterior)
@@ -109,6 +113,7 @@ def report(
         sampler=_sampler(posterior),
         promises=_promises(posterior),
         receipts=[one for one in posterior.releases if not one.simulated],
+        signatures=_signatures(posterior, keys),
         ledger=None if ledger is None else _ledger(posterior, ledger),
         plots=[plot.svg() for plot in plots[:_MOST_PLOTS]],
         plots_left_out=max(0, len(plots) - _MOST_PLOTS),
@@ -124,6 +129,7 @@ def report(
         public=_public(posterior.plan),
         commands=commands.commands(posterior),
         files=commands.files(posterior),
+        screen_files=commands.screen_files(posterior),
         references=references(posterior),
         bibtex=cite(posterior, format="bibtex"),
     )
@@ -137,9 +143,10 @@ def write_report(
     ledger: Ledger | str | Path | None = None,
     simulation: Simulated | None = None,
     quick: bool = False,
+    keys: Sequence[PublicKey | str | Path] = (),
 ) -> Path:
     """Write the page to a file; the arguments are those of `report`."""
-    page = report(posterior, ledger=ledger, simulation=simulation, quick=quick)
+    page = report(posterior, ledger=ledger, simulation=simulation, quick=quick, keys=keys)
     return write_atomically(path, page.encode(), name="report", overwrite=overwrite)
 
 
@@ -187,6 +194,12 @@ def _ledger(posterior: Posterior, ledger: Ledger | str | Path) -> dict[str, Any]
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     named = {one.id: one for one in posterior.releases if not one.simulated}
     return {"lines": ledger_words(book), "problems": book.verify(releases=named), "checked": len(named)}
+
+
+def _signatures(posterior: Posterior, keys: Sequence[PublicKey | str | Path]) -> dict[str, Checked]:
+    """By the id of each release, who signed it as far as the keys can tell."""
+    known = [as_public_key(key) for key in keys]
+    return {one.id: one.check_signature(known) for one in posterior.releases if not one.simulated}
 
 
 def _moments(one: Number) -> tuple[float, float] | None:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tacit.pages.svg import Line, Plot
+from tacit.privacy.basis import Basis
 from tacit.privacy.composition import compose
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import ApproxDP, Guarantee
@@ -39,12 +40,18 @@ class Price:
 def prices(event: Event, budget: Guarantee) -> list[Price]:
     """What the release costs under each definition, rounded up; a dash where nothing finite is proved."""
     delta = budget.delta if isinstance(budget, ApproxDP) else _DELTA
-    return [
+    near = compose([event]).epsilon(delta)
+    if isinstance(budget, ApproxDP) and event.satisfies(budget):
+        near = min(near, budget.epsilon)
+    found = [
         Price("pure differential privacy", "epsilon", _written(float(event.epsilon()))),
-        Price(f"approximate, at delta = {delta:g}", "epsilon", _written(compose([event]).epsilon(delta))),
+        Price(f"approximate, at delta = {delta:g}", "epsilon", _written(near)),
         Price("zero-concentrated", "rho", _written(float(event.rho()))),
         Price("Gaussian", "mu", _written(event.mu())),
     ]
+    if budget.basis is Basis.PROVED:
+        return found
+    return [replace(price, definition=f"assumed, not proved: {price.definition}") for price in found]
 
 
 def tradeoff(event: Event, alphas: Sequence[float]) -> list[float]:

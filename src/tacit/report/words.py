@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tacit.mechanisms.dp_sgd import DescentPoint
@@ -12,6 +13,7 @@ from tacit.mechanisms.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain import ChainDraws
 from tacit.models.draw_law import DrawLaw
 from tacit.plan import Plan
+from tacit.printable import in_prose, statistic_in_prose
 from tacit.schema import Category
 
 
@@ -22,7 +24,7 @@ def explain(plan: Plan) -> list[str]:
     if isinstance(plan.crossing(), PosteriorDraws):
         return _explain_draws(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
-    read = ", ".join(statistic.columns)
+    read = _names(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
     lines = [
         f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; {_unit(unit)}.",
@@ -42,13 +44,13 @@ def _about_column(name: str, plan: Plan) -> str:
     kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
     free = isinstance(column, Category) or not column.clamp
     clamped = "" if free else "values outside the bounds are clamped, and "
-    return f"Column {name}: {clamped}{kind} cell counts as {column.missing!r}."
+    return f"Column {in_prose(name)}: {clamped}{kind} cell counts as {column.missing!r}."
 
 
 def _explain_local(plan: Plan) -> list[str]:
     client = plan.client()
     return [
-        f"Reads: on each person's own device, {', '.join(client.columns)} of that person alone.",
+        f"Reads: on each person's own device, {_names(client.columns)} of that person alone.",
         f"Sends: one report a person, made by {client.protocol.kind}, of {client.protocol.reports.size} whole number"
         f"{'s' if client.protocol.reports.size > 1 else ''}. The true answer never leaves the device.",
         f"Promises: {plan.budget.symbols} to every person, against everybody, the collector included. "
@@ -64,15 +66,15 @@ def _explain_draws(plan: Plan) -> list[str]:
     numbers = ", ".join(f"{name} = {value:.4g}" for name, value in law.numbers)
     drawn, source = _drawn(crossing, law)
     unit = _unit(None) if plan.mechanism.whole_rows else "the unit of privacy is the response of a row"
-    promise = f"{plan.budget.sentence()}{about_responses(plan)}"
+    promise = f"{plan.promise.sentence()}{about_responses(plan)}"
     return [
-        f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {', '.join(crossing.columns)}; {unit}.",
+        f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {_names(crossing.columns)}; {unit}.",
         f"Releases: {drawn} of {law.parameters} number{'s' if law.parameters > 1 else ''} ({_some(crossing.entries)}) "
         f"from {source}, rounded to multiples of 1/{law.grid}, and the number of rows.",
         f"{'Descent' if isinstance(crossing, DescentPoint) else 'Density'}: loss {law.loss}, {numbers}; drawn by "
         f"{law.sampler}. A draw that fails is released as a failure.",
         *_about_chain(crossing),
-        f"Promises: {plan.budget.symbols}. {promise}",
+        f"Promises: {plan.promise.symbols}. {promise}",
         f"Assumes: {'; '.join(crossing.assumes)}.",
         *(_about_column(name, plan) for name in crossing.columns),
     ]
@@ -171,12 +173,17 @@ def about_responses(plan: Plan) -> str:
 def _unit(unit: Person | None) -> str:
     if unit is None:
         return "the unit of privacy is a row, so every row counts as one person"
-    return f"the unit of privacy is a person, to whom all rows with the same value of {unit.id} belong"
+    return f"the unit of privacy is a person, to whom all rows with the same value of {in_prose(unit.id)} belong"
 
 
 def _unit_plain(unit: Person | None) -> dict[str, Any]:
     return {"unit": "row"} if unit is None else {"unit": "person", "id": unit.id, "max_rows": unit.max_rows}
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(map(in_prose, columns))
+
+
+def _some(statistics: tuple[str, ...]) -> str:
+    names = [statistic_in_prose(name) for name in statistics]
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])}, ... and {len(names) - 5} more"

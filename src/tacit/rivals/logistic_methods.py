@@ -60,11 +60,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class LogisticMethod:
-    """A method: whether its guarantee is ``pure``, whether covariates may be unbounded, and how it estimates theta."""
+    """A method: whether its guarantee is ``pure``, whether covariates may be unbounded, and how it estimates theta.
+
+    ``assumed`` says that the guarantee is that of an exact draw, which no sampler is proved to make.
+    """
 
     pure: bool
     unbounded: bool
     estimate: Callable[[Problem], Any]
+    assumed: bool = False
 
 
 def _beta(given: Problem, weight: float | None) -> Any:
@@ -133,8 +137,8 @@ def _posterior_draw(given: Problem) -> Any:
 
 
 METHODS: dict[str, LogisticMethod] = {
-    "beta-divergence": LogisticMethod(True, True, lambda g: _beta(g, None)),
-    "beta-divergence, weight 1": LogisticMethod(True, True, lambda g: _beta(g, 1.0)),
+    "beta-divergence": LogisticMethod(True, True, lambda g: _beta(g, None), assumed=True),
+    "beta-divergence, weight 1": LogisticMethod(True, True, lambda g: _beta(g, 1.0), assumed=True),
     "Gibbs, bounded": LogisticMethod(True, False, _gibbs),
     "Minami": LogisticMethod(False, False, _minami),
     "Gaussian-DP tempering": LogisticMethod(False, False, _gaussian),

@@ -28,7 +28,7 @@ def network_draws(density: Network, x: Any, y: Any, *, weight: float, beta: floa
     from tacit.samplers.backend import float64
 
     words = np.random.default_rng(seed).integers(0, 2**32, (len(x), cooling.keys, 2), dtype=np.uint32)
-    loss = BetaLoss(None, Settings(loss="beta-divergence", gamma=0.0), density, beta)  # type: ignore[arg-type]
+    loss = BetaLoss(None, Settings(loss="beta-divergence"), density, beta)  # type: ignore[arg-type]
     with float64():
         given = {"weight": jnp.asarray(weight, jnp.float64), "beta": jnp.asarray(beta, jnp.float64)}
         data = jnp.asarray(x, jnp.float64), jnp.asarray(y, jnp.float64)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from tacit.forks import check_not_forked
 from tacit.samplers.arguments import with_arguments
 from tacit.samplers.chain import Either
 
@@ -28,6 +29,7 @@ def float64() -> Generator[None]:
 
     Linear algebra of the whole process has one thread meanwhile, and then what it had before.
     """
+    check_not_forked()
     _use_one_thread()
     _use_cache()
     with jax.enable_x64(True), _BLAS:
@@ -102,18 +104,27 @@ def _use_cache() -> None:
         getattr(jax.config, "jax_compilation_cache_dir", None) is not None
     ):  # the user's own setting, or JAX_COMPILATION_CACHE_DIR
         return
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = root / "tacit" / "jax"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = root / "tacit" / "jax"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _ours_alone(folder):
+            return
         for entry in folder.glob("*-cache"):
             if entry.stat().st_size == 0:  # a run was stopped just here; JAX would complain about it for ever
                 entry.unlink()
-    except OSError:  # a read-only home: compile every time
+    except (OSError, RuntimeError):  # a home that cannot be written to, or none: compile every time
         return
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _ours_alone(folder: Path) -> bool:
+    """Whether nobody else can put compiled code there, which would be run, and whether we can."""
+    found = folder.stat()
+    user = os.geteuid() if hasattr(os, "geteuid") else found.st_uid
+    return found.st_uid == user and not found.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK)
 
 
 def argument(numbers: Any) -> Any:

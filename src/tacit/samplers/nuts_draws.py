@@ -1,7 +1,8 @@
 """One draw a chain by the no-U-turn sampler, for densities that need not be log-concave.
 
 Nobody proved how near to the density its draws come. Modes are looked for from `SEARCHES` places (fewer for many rows,
-whose number is public), the centre of a wide normal law and draws from it. A chain starts from one of `CANDIDATES`
+whose number is public): the centre of a wide normal law, draws from it, and where the density has such, fits to as many
+rows as there are coefficients, picked at random. A chain starts from one of `CANDIDATES`
 points, picked with probability proportional to density over proposal; they come from a mixture of two t laws around
 each mode and of the wide law, so that a second mode or a long tail is not left out. From there it takes `WARMUP` steps
 that adapt step size and metric, and `STEPS` more; the last point is the draw. All four numbers are public constants.
@@ -11,6 +12,7 @@ random bits of its own from the entropy source, and searches and starts are made
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -25,7 +27,8 @@ from tacit.samplers.backend import float64
 from tacit.samplers.entropy_arrays import normals, uniforms
 from tacit.samplers.mode import minimum
 
-SEARCHES, CANDIDATES, WARMUP, STEPS = 10, 256, 200, 50
+SEARCHES, CANDIDATES, WARMUP, STEPS = 12, 256, 200, 50
+_WIDE_SHARE = 1 / 3  # of the searches that begin at the wide law, where rows can be fitted as well
 _MANY_ROWS, _FEW_SEARCHES = 10_000, 4  # a search goes through all rows many times
 _DEGREES = 4  # of the t laws; a chi-square of 4 degrees is made of 4 normal numbers
 _DEEPEST = 8
@@ -47,12 +50,25 @@ def draw_by_nuts(
         for _ in range(draws):  # nothing is shared between draws but the rows, so that they are independent given them
             spread = normals((SEARCHES if len(y) <= _MANY_ROWS else _FEW_SEARCHES, size), source)
             spread[0] = 0
-            modes, roots = _modes(loss)(given, *data, jnp.asarray(wide), jnp.asarray(wide[0] + wide[1] * spread))
+            starts = _with_fits(loss, np.asarray(x), np.asarray(y), wide[0] + wide[1] * spread, source)
+            modes, roots = _modes(loss)(given, *data, jnp.asarray(wide), jnp.asarray(starts))
             z = normals((CANDIDATES, size + _DEGREES), source)
             u = uniforms((CANDIDATES + 1, 2), source)
             words = np.frombuffer(source.bytes(8 * (WARMUP + STEPS)), "<u4").reshape(-1, 2)
             found.append(np.asarray(_chain(loss)(given, *data, jnp.asarray(wide), modes, roots, z, u, words)))
     return found
+
+
+def _with_fits(loss: Any, x: Any, y: Any, starts: Any, source: Any) -> Any:
+    """``starts``, the last of them replaced by fits to a few rows each."""
+    fitted = getattr(getattr(loss, "density", None), "fitted", None)
+    first, few = math.ceil(_WIDE_SHARE * len(starts)), x.shape[1]
+    picked = np.floor(uniforms((len(starts) - first, few), source) * len(y)).astype(int)
+    for place, rows in enumerate(picked, start=first):
+        found = None if fitted is None else fitted(x[rows], y[rows])
+        if found is not None and np.all(np.isfinite(found)):
+            starts[place] = found
+    return starts
 
 
 @lru_cache(maxsize=32)

@@ -90,12 +90,12 @@ def _curved(centre: Any, gradient: Any, curvature: Any, m: float, slope: float, 
     size, g = len(centre), float(np.linalg.norm(gradient))
     s = slope * radius
     phi = 0.5 - s / 6 if s < 1e-6 else (math.expm1(-s) + s) / (s * s)
-    factor = np.linalg.cholesky(m * np.eye(size) + 2 * phi * curvature)
+    factor = _root(m * np.eye(size) + 2 * phi * curvature, m)
     least = max(float(np.linalg.eigvalsh(curvature)[0]), 0.0)
     # Its least value on the sphere over the radius, less what the gradient can take away.
     kappa = (m / 2 + least * phi) * radius - g
     top = g * radius
-    inside = top + size / 2 * math.log(2 * math.pi) - float(np.sum(np.log(np.diag(factor))))
+    inside = top + size / 2 * math.log(2 * math.pi) - float(np.linalg.slogdet(factor)[1])
     if kappa <= 0:
         return Envelope(centre, factor, top, radius, 1.0, inside, math.inf, np.zeros(size))
     log_area = math.log(2) + size / 2 * math.log(math.pi) - math.lgamma(size / 2)
@@ -103,6 +103,15 @@ def _curved(centre: Any, gradient: Any, curvature: Any, m: float, slope: float, 
     log_tail = math.log(beyond) if beyond > 0 else -math.inf
     outside = top + log_area + log_tail + float(gammaln(size)) - size * math.log(kappa)
     return Envelope(centre, factor, top, radius, kappa, inside, outside, np.zeros(size))
+
+
+def _root(precision: Any, least: float) -> Any:
+    """A factor of a matrix whose eigenvalues are at least ``least``, also where rounding leaves no Cholesky factor."""
+    try:
+        return np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:  # a draw must not fail on account of rows
+        values, vectors = np.linalg.eigh(precision)
+        return (vectors * np.sqrt(np.maximum(values, least))) @ vectors.T
 
 
 def accepted(found: Envelope, log_density: Callable[[Any], Any], block: int, source: Any, draws: int) -> list[Any]:

@@ -31,8 +31,7 @@ def draw_from_rows(loss: Any, numbers: Mapping[str, float], x: Any, y: Any, sour
     with float64(), np.errstate(all="ignore"):
         data = jnp.asarray(x, jnp.float64), jnp.asarray(y, jnp.float64)
         given = {name: jnp.asarray(value, jnp.float64) for name, value in numbers.items()}
-        find = "open mode" if loss.sampler == "rejection" else "mode"
-        mode, gradient, hessian = _programs(loss)[find](given, *data)
+        mode, gradient, hessian = _programs(loss)["mode"](given, *data)
         match loss.sampler:
             case "rejection":
                 points = _by_rejection(loss, numbers, given, data, mode, gradient, hessian, source)
@@ -59,17 +58,6 @@ def _programs(loss: Any) -> dict[str, Any]:
             given["precision"],
         )
 
-    def open_mode(given: Any, x: Any, y: Any) -> Any:
-        return minimum(
-            lambda theta: loss.open_potential(theta, x, y, given),
-            lambda theta: loss.hessian(theta, x, y, given),
-            jnp.zeros(size),
-            given["precision"],
-        )
-
-    def open_value(given: Any, x: Any, y: Any, theta: Any) -> Any:
-        return loss.open_potential(theta, x, y, given)
-
     def many(given: Any, x: Any, y: Any, thetas: Any) -> Any:
         return jax.vmap(lambda theta: loss.potential(theta, x, y, given))(thetas)
 
@@ -78,8 +66,6 @@ def _programs(loss: Any) -> dict[str, Any]:
 
     return {
         "mode": jax.jit(mode),
-        "open mode": jax.jit(open_mode),
-        "open value": jax.jit(open_value),
         "many": jax.jit(many),
         "hmc": jax.jit(hmc),
         "potential": potential,
@@ -95,7 +81,7 @@ def _by_rejection(
     curvature = np.asarray(hessian) - strong * np.eye(size)
     found = envelope(np.asarray(mode), np.asarray(gradient), curvature, strong, loss.third_to_second)
     block = max(16, min(_BLOCK, _MOST_AT_ONCE // rows))
-    at_mode = float(_programs(loss)["open value"](given, *data, mode))
+    at_mode = float(many(given, *data, mode[None])[0])
 
     def log_density(thetas: Any) -> Any:
         return at_mode - np.asarray(many(given, *data, thetas))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tacit.schema import Schema
 from tacit.sources.base import Batch, FileState, Pull, Source, check_batch_rows, file_state, locate, unbroken
-from tacit.sources.columns import check_type, parse_arrow
+from tacit.sources.classes import check_type, parse_arrow
 
 
 @dataclass(frozen=True)

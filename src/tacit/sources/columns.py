@@ -19,7 +19,8 @@ from pyarrow import types
 
 from tacit.canonical import NUMBER, SPACES, decimal_of
 from tacit.errors import expected
-from tacit.schema import Category, Column, Identifier, Number
+from tacit.schema import Category, Identifier, Number
+from tacit.schema import Parsed as Column
 from tacit.sources.cells import coder, form_of, name_of, number_of, number_of_text
 
 _GRAMMAR = rf"\A[{SPACES}]*{NUMBER}[{SPACES}]*\z"

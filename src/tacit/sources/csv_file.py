@@ -23,7 +23,7 @@ from tacit.sources.base import (
     locate,
     unbroken,
 )
-from tacit.sources.columns import parse_text
+from tacit.sources.classes import parse_text
 from tacit.sources.lines import split_block, split_line
 
 _BLOCK_BYTES = 2**22

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tacit.errors import expected
 from tacit.schema import Column, Schema
 from tacit.sources.base import Batch, Pull, Source, check_batch_rows, is_a, locate, unbroken
-from tacit.sources.columns import check_type, parse_arrow, parse_numpy, parse_objects
+from tacit.sources.classes import check_type, parse_arrow, parse_numpy, parse_objects
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from tacit.schema import Number, Schema
+from tacit.schema import Identifier, Number, Schema
 from tacit.sources.base import Batch
 
 
@@ -93,7 +93,8 @@ def _digest(form: bytes) -> int:
 
 
 def _stand_in(schema: Schema, name: str) -> float | int:
-    column = schema.declared(name)
+    column = schema[name]
+    assert not isinstance(column, Identifier)  # no plan reads the identifier as a column
     return column.missing if isinstance(column, Number) else column.missing_code
 
 

@@ -1,17 +1,22 @@
 /**
  * The page: build the questions from the form, show what would be sent, randomise once, send only that.
  *
- * The browser's storage holds the randomised report until it is stored by the collector, so that a reload sends the
- * same one again, and from then on the mark that this device has answered. It never holds an answer.
+ * The browser's storage, one for each origin, holds the randomised report until it is stored by the collector, so that
+ * a reload sends the same one again, and from then on the mark that these questions were answered, whatever the survey
+ * is called. It also holds how much this device has given to this origin in all, of which there is a most. It never
+ * holds an answer.
  */
 
-import { asNumber, readForm, send, submission } from "./tacit-client.js";
+import { asNumber, costOf, openAllowance, readForm, send, submission } from "./tacit-client.js";
 import { drawLevels, drawNumber, element, levelWords, numberWords, rounded, roundedUp, surest } from "./picture.js";
 
 const ROLLS = 20;
+const MOST = 4; // epsilon that a device gives to one site in all: e^4 is 55
+const ANSWERED = "tacit:answered";
 const $ = (id) => document.getElementById(id);
-let kept = null; // what `remember` was told, where the browser has no storage
+let kept = []; // what `remember` was told, where the browser has no storage
 
+const allowance = openAllowance(storage(), MOST);
 const form = await loadForm();
 const fields = form ? form.questions.map(buildField) : [];
 if (form) begin();
@@ -155,9 +160,45 @@ function begin() {
   $("retry").addEventListener("click", () => deliver(remembered().made));
   $("another").addEventListener("click", () => {
     remember(null);
+    allowance.startAnew();
+    given();
     stage("survey");
   });
-  if (!resumed()) stage("survey");
+  $("ceiling").max = MOST;
+  $("ceiling").value = asNumber(allowance.ceiling);
+  $("ceiling").addEventListener("change", () => {
+    if (Number.isFinite($("ceiling").valueAsNumber)) allowance.lower($("ceiling").valueAsNumber);
+    $("ceiling").value = asNumber(allowance.ceiling);
+    given();
+  });
+  $("ceiling-hint").textContent =
+    `is the most that this device gives to this site, in all. You can lower it; it is never more than ${MOST}.`;
+  given();
+  if (!resumed() && !exhausted()) stage("survey");
+}
+
+/** What this site has got from this device and may still get, in plain words and in numbers. */
+function given() {
+  const [spent, ceiling] = [asNumber(allowance.spent), asNumber(allowance.ceiling)];
+  const before = spent > 0 ? `You have answered here before, which counts. ` : "";
+  const forgets = allowance.remembers ? "" : "This browser keeps nothing for this page, so it cannot count. ";
+  $("given").textContent =
+    `${before}${forgets}However many surveys this site shows you, this device sends it no more than makes somebody ` +
+    `${surest(allowance.ceiling)} sure. It does not know what you sent from other devices, other browsers or private ` +
+    "windows, to other addresses of the same people, or before this browser's memory of the site was cleared.";
+  $("given-numbers").textContent =
+    `Sent to this site so far: epsilon = ${spent > 0 ? roundedUp(spent) : 0}. This survey: at most ` +
+    `${roundedUp(asNumber(form.epsilon))}. Never more in all than ${rounded(ceiling)}.`;
+}
+
+/** Whether not even the cheapest question may be asked any more. */
+function exhausted() {
+  if (form.questions.some(({ epsilon }) => allowance.affords(epsilon))) return false;
+  $("sent-title").textContent = "This device has told this site enough.";
+  $("sent-words").textContent =
+    "What it has sent to this site so far, over all its surveys, is as much as it gives. So this survey is not asked.";
+  stage("sent");
+  return true;
 }
 
 /** Whether this device has rolled before, also in another tab; then its report is shown as sent or as waiting. */
@@ -180,8 +221,14 @@ function answered() {
     $("notice").textContent = "Please answer at least one question, or just close the page.";
     return;
   }
+  if (!allowance.affords(costOf(form, Object.keys(answers)))) {
+    show("notice");
+    $("notice").textContent =
+      "That is more than this device still gives to this site. Leave some questions out, or just close the page.";
+    return;
+  }
   $("notice").hidden = true;
-  const made = submission(form, answers); // once
+  const made = submission(form, answers, allowance); // once
   remember({ made });
   for (const field of fields) field.clear();
   deliver(made);
@@ -192,6 +239,7 @@ async function deliver(made) {
   try {
     await send("reports", made);
     remember({ sent: true });
+    given();
     shown(made);
   } catch (error) {
     // Also a refused report is kept: a collector that refuses in order to get a second roll must not get one.
@@ -229,21 +277,41 @@ function show(id) {
   $(id).hidden = false;
 }
 
-// The memory of this device; where a browser has none, the page does without.
+// The memory of this device; where a browser has none, the page does without. What was answered is known by its
+// columns: a survey under another name that asks for one of them again is no new one.
+
+function storage() {
+  try {
+    return localStorage;
+  } catch {
+    const none = () => {
+      throw new Error("no storage");
+    };
+    return { getItem: none, setItem: none };
+  }
+}
+
+function records() {
+  try {
+    const found = JSON.parse(storage().getItem(ANSWERED));
+    return Array.isArray(found) ? found.filter((one) => Array.isArray(one?.columns)) : kept;
+  } catch {
+    return kept;
+  }
+}
 
 function remember(state) {
-  kept = state;
+  const others = records().filter((record) => !overlaps(record));
+  kept = state === null ? others : [...others, { columns: form.questions.map(({ column }) => column), ...state }];
   try {
-    const key = `tacit:${form.dataset}`;
-    if (state === null) localStorage.removeItem(key);
-    else localStorage.setItem(key, JSON.stringify(state));
+    storage().setItem(ANSWERED, JSON.stringify(kept));
   } catch {} // no storage, or none left
 }
 
 function remembered() {
-  try {
-    return JSON.parse(localStorage.getItem(`tacit:${form.dataset}`)) ?? kept;
-  } catch {
-    return kept;
-  }
+  return records().find(overlaps);
+}
+
+function overlaps({ columns }) {
+  return form.questions.some(({ column }) => columns.includes(column));
 }

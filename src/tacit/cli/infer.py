@@ -1,0 +1,117 @@
+"""`tacit infer`: from a release to a posterior, printed and saved."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tacit.cli.shared import (
+    Json,
+    Overwrite,
+    Prior,
+    Seed,
+    Tsv,
+    check_form,
+    print_json,
+    print_table,
+    print_tsv,
+    prior_changes,
+    progress,
+    say,
+)
+
+
+def infer(
+    release: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RELEASE", help="The release, a JSON file, or reports, a Parquet file; several are pooled."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the posterior goes, a netCDF file.")],
+    same_rows: Annotated[
+        bool, typer.Option("--same-rows", help="Releases with one dataset name are about the same rows.")
+    ] = False,
+    screen: Annotated[
+        list[Path] | None,
+        typer.Option("--screen", help="What `tacit screen` has counted, a JSON file; one for each dataset."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
+    ] = None,
+    prior: Prior = None,
+    seed: Seed = 0,
+    chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
+    draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,
+    warmup: Annotated[int, typer.Option("--warmup", help="Draws thrown away first.")] = 500,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    as_tsv: Tsv = False,
+) -> None:
+    """Infer a posterior whose intervals include the noise. From a release, from reports, or from several pooled."""
+    import tacit
+    from tacit.files import check_apart, check_writable
+    from tacit.models.regression import Regression
+
+    check_form(as_json, as_tsv)
+    for path in release:
+        check_apart(output, "output", release=path)
+    for path in screen or ():
+        check_apart(output, "output", screen=path)
+    check_writable(output, name="output", overwrite=overwrite)
+    changes = prior_changes(prior or [])
+    with progress("Sampling", None):
+        posterior = tacit.infer(
+            release,
+            same_rows=same_rows,
+            screen=screen or (),
+            method=method,
+            prior=changes,
+            seed=seed,
+            chains=chains,
+            draws=draws,
+            warmup=warmup,
+        )
+        posterior.save(output, overwrite=overwrite)
+    rows = posterior.summary()
+    natural = posterior.coefficients() if isinstance(posterior.plan.model, Regression) else ()
+    if as_json:
+        print_json(
+            {
+                "posterior": str(output),
+                "warnings": list(posterior.warnings()),
+                "assumes": list(posterior.assumes),
+                "summary": _plain(rows),
+                **({"coefficients": _plain(natural)} if natural else {}),
+            }
+        )
+        return
+    if as_tsv:
+        print_tsv([vars(row) for row in rows])
+        return
+    if natural:
+        say("In the units of the data:")
+        _print_summary(natural)
+        say("Mapped, each column from its bounds to [-1, 1]:")
+    _print_summary(rows)
+    for warning in posterior.warnings():
+        say(f"Note: {warning}")
+    for assumption in posterior.assumes:
+        say(f"Assumes: {assumption}.")
+    say(f"Saved: {output}")
+
+
+def _plain(rows: Any) -> list[dict[str, Any]]:
+    return [{k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows]
+
+
+def _print_summary(rows: Any) -> None:
+    def cells(row: Any) -> list[str]:
+        ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
+        r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
+        return [row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat]
+
+    print_table(("number", "mean", "sd", "95% from", "to", "ESS", "R-hat"), [cells(row) for row in rows])

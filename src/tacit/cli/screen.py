@@ -1,0 +1,106 @@
+"""The command that counts cells which are not what a plan declares, for a price."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.shared import (
+    EngineName,
+    Json,
+    Overwrite,
+    PlanFile,
+    Tsv,
+    check_form,
+    print_json,
+    print_table,
+    print_tsv,
+    progress,
+    say,
+    tell,
+)
+from tacit.errors import InputError, RefusedError, TacitError
+
+
+def screen(
+    plan: PlanFile,
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA", help="The rows: CSV, Parquet or Arrow files, a folder or a DuckDB table."),
+    ],
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="What the counts may cost, pure.", show_default=False)
+    ] = None,
+    rho: Annotated[float | None, typer.Option("--rho", help="Or: their rho of zCDP.", show_default=False)] = None,
+    mu: Annotated[float | None, typer.Option("--mu", help="Or: their mu of Gaussian DP.", show_default=False)] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where the screen goes, a JSON file.", show_default=False)
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="The ledger that pays; with --dataset.", show_default=False)
+    ] = None,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Spend without a ledger; the screen says so.")] = False,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="The name of the rows.", show_default=False)] = None,
+    engine: EngineName = "local",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    as_tsv: Tsv = False,
+) -> None:
+    """Spend a little on whether the plan fits the rows. Counts cells that are missing, unreadable, unknown, outside."""
+    import tacit
+    from tacit.engines.open import opened_engine
+    from tacit.files import check_apart, check_writable
+
+    check_form(as_json, as_tsv)
+    if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
+        raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")
+    if output is not None:
+        for path in data:
+            check_apart(output, "output", plan=plan, data=path, ledger=ledger)
+        check_writable(output, name="output", overwrite=overwrite)
+    rows = data[0] if len(data) == 1 else data
+    with opened_engine(engine) as chosen, progress("Reading rows", "rows") as advance:
+        found = tacit.screen(
+            rows,
+            plan,
+            epsilon=epsilon,
+            rho=rho,
+            mu=mu,
+            ledger=ledger,
+            dataset=dataset,
+            engine=chosen,
+            progress=advance,
+        )
+    if output is not None:
+        try:
+            found.save(output, overwrite=overwrite)
+        except TacitError as error:
+            say(found.to_json())
+            raise RefusedError(
+                f"The screen is paid for but could not be saved, so it is printed instead. {error}"
+            ) from None
+    if as_json:
+        print_json({**found.to_plain(), "warnings": list(found.warnings())})
+        return
+    counts = found.summary()
+    if as_tsv:
+        print_tsv([vars(one) for one in counts])
+        return
+    cells = [[one.column, one.cells, *(f"{v:,.0f}" for v in (one.count, one.low, one.high))] for one in counts]
+    print_table(("column", "cells", "about", "95% from", "to"), cells)
+    for warning in found.warnings():
+        tell(f"Note: {warning}")
+    if not found.warnings():
+        tell("No class of cells is clearly above 1% of its column.")
+    unit = found.plan.mechanism.person
+    if unit is not None:
+        tell(f"Rows that a person has fewer than {unit.max_rows} of count as missing, as they do in a release.")
+    paid = f", paid by {ledger}" if ledger is not None else ""
+    tell(
+        f"Of {found.n:,} rows; the noise has a standard deviation of {found.sd:,.3g} cells. Spent: "
+        f"{found.plan.budget.symbols}{paid}. The counts are public now, and declarations may be mended by them."
+    )
+    if output is not None:
+        say(f"Saved: {output}; give it to `tacit infer --screen`.")
