@@ -85,9 +85,9 @@ def changing(table: Table, folder: Path) -> Changing:
 
 
 def read_csv(table: Table, folder: Path) -> str:
-    """Types guessed, but for dates, which it takes `inf` for."""
+    """Types guessed, but for dates, which it takes `inf` for, and booleans, which it takes `no` and `t` for."""
     path, connection = _database(folder)
-    candidates = "['BOOLEAN', 'BIGINT', 'DOUBLE', 'VARCHAR']"
+    candidates = "['BIGINT', 'DOUBLE', 'VARCHAR']"
     with connection:
         source = f"read_csv('{text_media.csv(table, folder)}', header = true, auto_type_candidates = {candidates})"
         connection.execute(f"create table people as select * from {source}")
