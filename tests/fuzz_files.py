@@ -315,7 +315,7 @@ KINDS = {
     "journal": Kind(
         ".journal", kept("journal-1.journal"), forged_journal, _read("tacit.collector.journal", "read_reports", "")
     ),
-    "partial": Kind(".partial", kept("partial-1.partial"), forged_partial, _read("tacit.partials", "Partial")),
+    "partial": Kind(".partial", kept("partial-2.partial"), forged_partial, _read("tacit.partials", "Partial")),
     "measurement": Kind(
         ".json",
         kept("measurements-1.json"),

@@ -342,7 +342,7 @@ DATA = {
     "column twice in parquet": (two_equal_names, "rows.parquet", "appear once"),
     "column missing in parquet": (write_parquet(age=[1.0]), "rows.parquet", "column='smoker'"),
     "column of lists in parquet": (write_parquet(smoker=[[CANARY]]), "rows.parquet", "column='smoker'"),
-    "column of bytes in parquet": (write_parquet(smoker=[CANARY.encode()]), "rows.parquet", "column='smoker'"),
+    "column of structs in parquet": (write_parquet(smoker=[{"a": CANARY}]), "rows.parquet", "column='smoker'"),
     "header not UTF-8": (write_csv(b"smok\xffer\nyes\n"), "rows.csv", "UTF-8"),
     "header without end": (write_csv(b"smoker," * 200_000), "rows.csv", "1 MiB"),
     "UTF-16": (write_csv(f"smoker\n{CANARY}\n".encode("utf-16")), "rows.csv", "UTF-8"),

@@ -134,14 +134,14 @@ STAGES = {
     "the release is made": ("tacit.release:Release.to_plain", "before", True, False),
     "the release is noted": ("tacit.ledger.ledger:Ledger.record_release", "after", True, False),
     "the temporary file is written": ("os:fsync", "before", True, True),
-    "the temporary file is in its place": ("tacit.files:_put", "after", True, True),
+    "the temporary file is in its place": ("tacit.files:_name", "after", True, True),
     "the release is saved": ("tacit.release:Release.save", "after", True, True),
     "the result is printed": ("tacit.cli.main:say", "before", True, True),
 }
 
 
 DELICATE = [
-    stage for stage, (where, *_) in STAGES.items() if "ledger" in where or where in ("os:fsync", "tacit.files:_put")
+    stage for stage, (where, *_) in STAGES.items() if "ledger" in where or where in ("os:fsync", "tacit.files:_name")
 ]
 STRIKES = [(stage, signal.SIGINT) for stage in STAGES]
 STRIKES += [(stage, number) for stage in DELICATE for number in (signal.SIGTERM, signal.SIGKILL)]

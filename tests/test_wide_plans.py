@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -75,7 +76,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
     pq.write_table(table, path, row_group_size=2**21, compression="none", use_dictionary=False)
     once = run(LONG, str(path))
     for i in (1, 2):
-        (tmp_path / f"{i}.parquet").hardlink_to(path)
+        shutil.copyfile(path, tmp_path / f"{i}.parquet")  # a link would be the same file, whose rows count once
     thrice = run(LONG, str(tmp_path))
     assert thrice["n"] == 3 * once["n"] == 3 * 2**21
     assert thrice["peak"] < 1000

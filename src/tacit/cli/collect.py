@@ -57,7 +57,7 @@ def survey(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to fill.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Start a survey: a page with its client and three plans, to try and to change. They are ordinary files."""
+    """Write the files of a survey: a page, its client, three plans. Try them and change them."""
     from tacit.collector.starter import new_survey
 
     written = new_survey(folder)

@@ -81,6 +81,9 @@ def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
             return parse_text(_bytes(array.cast(pa.large_string())), column)
         if types.is_decimal(kind) and kind.bit_width < 128:  # Arrow finds no distinct values of these
             array = array.cast(pa.decimal128(kind.precision, kind.scale))
+        if types.is_float16(kind):  # nor, in some versions, of these
+            bits = array.view(pa.uint16()).dictionary_encode()
+            return _look_up(_codes(list(bits.dictionary.to_numpy().view(np.float16)), column), bits.indices, column)
         return _parse_uniques(array.dictionary_encode(), column)
     return finish(_floats(array), column)
 
