@@ -38,7 +38,7 @@ def tested(
         named = pair.kind if len(some) <= 4 else f"{pair.kind} {i}"
         draws, records, found, how = _pair_tests(pair, crossing, loss, plan, effort, seconds)
         count += sum(len(one.table) for one in draws)
-        against[how] = None
+        against |= how
         p_values |= {f"{named}, {name}": p for name, p in found.items()}
         scores = [_scores(crossing, loss, records, one) for one in draws]
         each = replace(effort, level=effort.level / len(some))
@@ -47,7 +47,7 @@ def tested(
     outcomes = drawn(together, effort, count)
     named, worst = max(attacks, key=lambda one: (one[1].violated, one[1].figures["epsilon_at_95_percent"]))
     hard = some[0].kind != "worst"
-    words = f"{outcomes.words} Compared with {' or '.join(against)}."
+    words = f"{outcomes.words} Compared with {'; on some tables with '.join(against)}."
     if loss.basis is Basis.ASSUMED:
         words += " That the chain reaches this density is assumed, and a few tables prove nothing about others."
     names = ", ".join(dict.fromkeys(pair.kind for pair in some))
@@ -66,7 +66,7 @@ def tested(
 
 def _pair_tests(
     pair: Pair, crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort, seconds: float
-) -> tuple[list[Draws], Any, dict[str, float], str]:
+) -> tuple[list[Draws], Any, dict[str, float], dict[str, None]]:
     """The draws of both tables, the two differing rows, the p-values, and what draws were compared with."""
     numbers = dict(crossing.drawn.numbers)
     tables = pair.collected(plan)
@@ -74,14 +74,14 @@ def _pair_tests(
     records = tuple(np.concatenate([one[i][-1:] for one in rows]) for i in (0, 1))
     found: dict[str, float] = {}
     draws: list[Draws] = []
-    how = ""
+    how = dict[str, None]()
     for name, table, one in zip(("first", "second"), tables, rows, strict=True):
         made = real_draws(crossing, table, pair.n, effort.runs, seconds=seconds)
         law = reference(loss, numbers, one, made, effort.seed)
         tests = draw_tests(loss, numbers, made, law, records)
         found |= {f"{name}: {test}": p for test, p in tests.items()}
         draws.append(made)
-        how = law.words
+        how[law.words if law.law is None or "fit" in tests else "nothing, as quadrature did not settle"] = None
     return draws, records, found, how
 
 

@@ -18,11 +18,11 @@ from tacit.audit.row_laws import MOST_PARAMETERS, potentials, reach
 from tacit.losses.row_loss import RowLoss
 
 _EVEN = {1: 1001, 2: 161, 3: 49}
-_QUANTILES = {1: 2000, 2: 300, 3: 80}
+_QUANTILES = {1: 2000, 2: 400, 3: 80}
 _AROUND = {1: 60, 2: 24, 3: 6}  # on each side of a place
 _MOST_PLACES = 6
 _ROUNDS = 3
-WORST = 0.01  # of a cumulative probability: a sum that is known less well is not used
+WORST = 0.03  # how far a cumulative probability may be from that with half the nodes; beyond, it is not used
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,8 @@ def reference(loss: RowLoss, numbers: dict[str, float], rows: Any, draws: Draws,
         run = _weighted(loss, numbers, rows, thetas, seed)
         if run is not None:
             return Reference(run, "a long run with exact weights")
-    return Reference(None, "nothing: the density has too many parameters for quadrature and is not log-concave")
+        return Reference(None, "nothing, as no long run came near to the draws")
+    return Reference(None, "nothing, as a density of so many parameters that may have many modes has no exact run")
 
 
 def _places(loss: RowLoss, rows: Any, thetas: Floats) -> Floats:
