@@ -24,7 +24,7 @@ from tacit.plan import Plan
 from tacit.privacy.basis import Basis
 
 
-def tested(
+def draw_checks(
     some: Sequence[Pair], crossing: PosteriorDraws, plan: Plan, effort: Effort, *, seconds: float
 ) -> list[Check]:
     """Two checks of all pairs together: real draws against their density, and a likelihood-ratio attack."""

@@ -16,7 +16,7 @@ from tacit.audit.curve import Curve
 from tacit.audit.draws import LEAST_RUNS
 from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, drawn, exact, priced
-from tacit.audit.hard_tables import tested
+from tacit.audit.hard_tables import draw_checks
 from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
 from tacit.audit.real_draws import real_draws
@@ -116,9 +116,9 @@ def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort
     if effort.runs:
         n, filling = next(where for pair, where in beside if pair == witness)
         worst = Pair("worst", ((filling, n - 1),), witness)
-        checks += tested([worst], crossing, plan, effort, seconds=_MOST_SECONDS)
+        checks += draw_checks([worst], crossing, plan, effort, seconds=_MOST_SECONDS)
         hard = list(pairs(crossing, plan, effort.n, seed=effort.seed))
-        checks += tested(hard, crossing, plan, effort, seconds=_TABLE_SECONDS)
+        checks += draw_checks(hard, crossing, plan, effort, seconds=_TABLE_SECONDS)
     return checks
 
 
