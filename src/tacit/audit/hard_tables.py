@@ -40,9 +40,9 @@ def draw_checks(
         count += sum(len(one.table) for one in draws)
         against |= how
         p_values |= {f"{named}, {name}": p for name, p in found.items()}
-        scores = [_scores(crossing, loss, records, one) for one in draws]
+        first, second = (_scores(crossing, loss, records, one) for one in draws)
         each = replace(effort, level=effort.level / len(some))
-        attacks.append((named, attacked(*scores, plan.budget, each, pair.records, "a likelihood-ratio attack")))
+        attacks.append((named, attacked(first, second, plan.budget, each, pair.records, "a likelihood-ratio attack")))
     together = {name: min(1.0, p * len(p_values)) for name, p in p_values.items()}
     outcomes = drawn(together, effort, count)
     named, worst = max(attacks, key=lambda one: (one[1].violated, one[1].figures["epsilon_at_95_percent"]))

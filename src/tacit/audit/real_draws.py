@@ -24,7 +24,7 @@ from tacit.models.draw_law import FAILED
 from tacit.noise.entropy import OSEntropy
 from tacit.privacy.basis import Basis
 
-_CHAINS, _AT_ONCE = 20, 100  # draws at a time, between looks at the clock
+_CHAINS, _AT_ONCE = 10, 100  # draws at a time, between looks at the clock
 _REFERENCE = 200_000  # points of a weighted reference
 _WIDER = 1.5  # than the draws: the standard deviation of the points of a reference
 _LEAST_EFFECTIVE = 5_000
