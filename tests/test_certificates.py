@@ -154,9 +154,6 @@ def test_a_row_says_what_its_promise_rests_on_and_when_it_was_measured_under_ano
     assert "consistent" in line(row)
     assert "assumed, not proved" in line(row)
     assert _known({case.key: row}, case, replace(SHORT, runs=0))
-    for other in AUDITED.values():
-        assumed = "beta-divergence" in other.mechanism and other.mechanism.startswith("posterior-sample")
-        assert (other.plan.promise.basis.value == "assumed") == assumed
 
 
 @pytest.mark.slow

@@ -82,8 +82,10 @@ def test_tables_are_fixed_by_their_seed_and_neighbours_differ_in_one_row():
     assert first == again
     assert first[:4] == other[:4]
     assert first[4:] != other[4:]
-    for pair in first:
-        one, two = (np.column_stack(c.arrays()) for c in pair.collected(LOGISTIC))
+    three = softmax()
+    first += list(pairs(three.crossing(), three, 10, count=40))
+    for i, pair in enumerate(first):
+        one, two = (np.column_stack(c.arrays()) for c in pair.collected(LOGISTIC if i < 40 else three))
         assert len(one) == len(two) == pair.n
         assert (one[:-1] == two[:-1]).all()
         assert (one[-1] != two[-1]).any()
@@ -136,6 +138,17 @@ def test_the_support_allows_for_rounding_and_nothing_else():
     edge = np.array([[1.0, 0, 0], [0, -1.0, 0], [0.6, 0, 0.8]]) * loss.radius
     assert outside(loss, numbers, Draws(edge + 0.9 * half * np.sign(edge), half)) == 0
     assert outside(loss, numbers, Draws(edge * (1 + 1e-4), half)) == 3
+
+
+def test_two_records_that_are_the_same_to_the_density_are_no_reason_to_accuse():
+    """Fresh entropy, level 1e-6: their log ratio is 0 everywhere, and says nothing about draws."""
+    crossing = LOGISTIC.crossing()
+    table = next(pairs(crossing, LOGISTIC, 10)).collected(LOGISTIC)[0]
+    numbers = dict(crossing.drawn.numbers)
+    draws = real_draws(crossing, table, MANY, 400, seconds=600)
+    law = reference(crossing.loss, numbers, table.arrays(), draws, 0)
+    same = tuple(np.repeat(part[-1:], 2, axis=0) for part in table.arrays())
+    assert draw_tests(crossing.loss, numbers, draws, law, same)["fit"] > 1e-6
 
 
 def test_more_than_three_parameters_are_compared_with_a_weighted_run():

@@ -98,6 +98,8 @@ class _Cells:
 
     def _cell(self, name: str, value: float) -> Any:
         column = self.plan.schema.declared(name)
+        if isinstance(column, Category) and name == self.response:
+            return column.levels[-1 if value > 0 else 0]  # so that records which differ a little do differ
         if isinstance(column, Category):
             return column.levels[min(int((np.clip(value, -1, 1) + 1) / 2 * len(column.levels)), len(column.levels) - 1)]
         middle, half = (column.low + column.high) / 2, (column.high - column.low) / 2

@@ -200,17 +200,19 @@ def _fits(
     signs = product((-1, 1), repeat=size) if size <= MOST_PARAMETERS else [(0,) * size]  # beyond, a step is nothing
     corners = [ratio(loss.theta_of(draws.values + half * np.array(one))) for one in signs]
     telling = np.min(corners, axis=0), np.max(corners, axis=0)
+    alike = bool(np.ptp(telling) < 1e-12)  # of the two records: their ratio says nothing then
     if isinstance(law, Quadrature):
         coarse = law.coarser
         compared = [((low[:, j], high[:, j]), law.marginal(j), coarse.marginal(j)) for j in range(size)]
-        compared.append((telling, law.of(ratio(law.points)), coarse.of(ratio(coarse.points))))
+        if not alike:
+            compared.append((telling, law.of(ratio(law.points)), coarse.of(ratio(coarse.points))))
         for ends, fine, rough in compared:
             error = _apart(fine, rough)
             if error <= WORST:
                 found.append(_ks(*ends, *fine, slack=gamma + error))
         return found
     statistics = [(law.points[:, j], (low[:, j], high[:, j])) for j in range(size)]
-    for statistic, ends in [*statistics, (ratio(law.points), telling)]:
+    for statistic, ends in [*statistics, *([] if alike else [(ratio(law.points), telling)])]:
         found.append(_ks(*ends, *law.of(statistic), slack=gamma, known=law.effective(statistic)))
     return found
 
