@@ -10,8 +10,8 @@ import pytest
 
 import tacit
 from tacit.certificates.cases import Case, audited, calibrated
-from tacit.certificates.make import FILE, PAGE, SHORT, _made, _smaller, load, make, work
-from tacit.certificates.table import page
+from tacit.certificates.make import FILE, PAGE, SHORT, _known, _made, _smaller, load, make, work
+from tacit.certificates.table import outdated, page
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.models.registry import DRAWN, FAMILIES
 
@@ -107,7 +107,8 @@ def test_rows_are_made_once_and_written_after_each(tmp_path):
 
 
 def test_the_page_shows_figures_refusals_and_failures():
-    case, other = (Case("linear", "m", method, None, None) for method in ("k", "l"))  # type: ignore[arg-type]
+    plan = AUDITED["bernoulli / noise, discrete-laplace"].plan
+    case, other = (Case("linear", "m", method, plan, None) for method in ("k", "l"))  # type: ignore[arg-type]
     same = {"family": case.family, "mechanism": case.mechanism, "method": case.method}
     state = {
         "audits": {case.key: {**same, "error": "stopped"}},
@@ -115,7 +116,7 @@ def test_the_page_shows_figures_refusals_and_failures():
         "made_with": {"tacit": "0"},
     }
     text = page(state, [("audits", case), ("calibrations", case), ("calibrations", other)])
-    assert "| linear | m | – | stopped | – | – | – |" in text
+    assert "| linear | m | epsilon = 1 | stopped | – | – | – | proved |" in text
     assert "does not apply: Expected another." in text
     assert "| linear | m | l | not run yet |" in text
     assert "1 of 3 rows have been run to their end:\n0 of 1 on mechanisms, 1 of 2 on posteriors." in text
@@ -127,10 +128,32 @@ def test_the_table_is_what_was_measured():
     assert "|  |" not in shown
     assert len(state["audits"]) >= 15
     for key, row in state["audits"].items():
+        promise = AUDITED[key].plan.promise
+        verdict = "not run again yet" if outdated(row, AUDITED[key]) else f"{row['verdict']} |"
         assert not row["violated"], key
-        assert f"| {row['family']} | {row['mechanism']} | {row['budget']} | {row['verdict']} |" in shown, key
+        assert f"| {row['family']} | {row['mechanism']} | {promise.symbols} | {verdict}" in shown, key
     for key, row in state["calibrations"].items():
         assert f"| {row['family']} | {row['mechanism']} | {row['method']} |" in shown, key
+
+
+def test_a_row_says_what_its_promise_rests_on_and_when_it_was_measured_under_another():
+    """Planted: the row of a chain whose figures are those of a pure epsilon, which it does not promise any more."""
+    case = AUDITED["logistic / posterior-sample, beta-divergence"]
+    row = {"family": "logistic", "mechanism": case.mechanism, "method": "", "verdict": "consistent", "violated": False}
+    row |= {"budget": "epsilon = 1", "share": 0.5, "attacked_epsilon": 0.1, "runs": 10, "version": tacit.__version__}
+
+    def line(row):
+        text = page({"audits": {case.key: row}, "calibrations": {}, "made_with": {}}, [("audits", case)])
+        return next(line for line in text.splitlines() if line.startswith("| logistic"))
+
+    assert "not run again yet since its promise was epsilon = 1" in line(row)
+    assert "consistent" not in line(row)
+    assert line(row).endswith("| assumed |")
+    assert not _known({case.key: row}, case, replace(SHORT, runs=0))
+    row["budget"] = case.plan.promise.symbols
+    assert "consistent" in line(row)
+    assert "assumed, not proved" in line(row)
+    assert _known({case.key: row}, case, replace(SHORT, runs=0))
 
 
 @pytest.mark.slow

@@ -108,6 +108,8 @@ _FAULTS = {
     "fit": "they are distributed otherwise",
     "low bits": "their last bits are not evenly spread, as with noise made in floating point",
     "dependence": "they depend on each other",
+    "support": "some lie where the stated density is 0",
+    "failures": "more of them fail than is paid for",
     "repeats": "they repeat, as with a seed or with noise that is used twice",
 }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from tacit.audit.adversarial import Pair, pairs
 from tacit.audit.black_box import black_box, ends
 from tacit.audit.check import Check
 from tacit.audit.conjugate_laws import ConjugatePair, pair_cells
@@ -16,8 +16,10 @@ from tacit.audit.curve import Curve
 from tacit.audit.draws import LEAST_RUNS
 from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, drawn, exact, priced
+from tacit.audit.hard_tables import draw_checks
 from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
+from tacit.audit.real_draws import real_draws
 from tacit.audit.row_laws import grid, prior_terms, record_terms, row_cells
 from tacit.losses.conjugate import ConjugateLoss
 from tacit.losses.row_loss import RowLoss
@@ -26,8 +28,9 @@ from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
 from tacit.schema import Category
 
-_FEW_RUNS = 400  # of a sampler that takes a hundredth of a second or more
+_FEW_RUNS = 400  # of a mechanism that takes a hundredth of a second or more
 _LEAST_RUNS, _MOST_SECONDS = 20, 60.0
+_TABLE_SECONDS = 30.0  # for each of two neighbouring hard tables
 _MOST_PAIRS = 4
 
 
@@ -74,9 +77,10 @@ def _conjugate(crossing: PosteriorDraws, loss: ConjugateLoss, plan: Plan, effort
 
 
 def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort) -> list[Check]:
-    """The exact curve on a grid for the pairs of records whose terms differ most, and real draws attacked.
+    """The exact curve on a grid for the pairs of records whose terms differ most; real draws tested and attacked.
 
-    Where there is no grid, a few real draws choose the pair, and the attack is all there is.
+    Where there is no grid, a few real draws choose the pair. Real draws are made of this pair and of hard tables
+    (`tacit.audit.hard_tables`).
     """
     event, k, numbers = crossing.event(), crossing.drawn.draws, numbers_of(crossing)
     records, rest = ends(plan), fillings(plan)
@@ -84,7 +88,8 @@ def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort
     on_grid = thetas is not None
     if thetas is None:
         (some,) = collected(plan, records[:1], effort.n, rest[0])
-        thetas = _draws(crossing, some, effort.n, _LEAST_RUNS)[:, : crossing.drawn.parameters] / crossing.unit
+        few = real_draws(crossing, some, effort.n, _LEAST_RUNS, seconds=_MOST_SECONDS).values
+        thetas = loss.theta_of(few) if len(few) else np.zeros((1, len(loss.parameters)))
     rows = [one.arrays() for one in collected(plan, [*records, *rest], 1, rest[0])]  # pyright: ignore[reportAttributeAccessIssue]
     together = tuple(np.concatenate([row[i] for row in rows]) for i in (0, 1))
     terms = record_terms(loss, numbers, together, thetas)
@@ -110,26 +115,11 @@ def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort
     checks.append(charged_once(plan, (witness or rest)[0], effort.n))
     if effort.runs:
         n, filling = next(where for pair, where in beside if pair == witness)
-        scores: list[Any] = []
-        first, second = collected(plan, witness or (), 1, filling)
-        arrays = [one.arrays() for one in (first, second)]  # pyright: ignore[reportAttributeAccessIssue]
-        differing = tuple(np.concatenate([row[i] for row in arrays]) for i in (0, 1))
-        for one in collected(plan, witness or (), n, filling):
-            drawn_values = _draws(crossing, one, n, min(effort.runs, _FEW_RUNS))
-            draws = drawn_values[:, : crossing.drawn.parameters] / crossing.unit
-            mine, theirs = record_terms(loss, numbers, differing, draws)
-            scores.append(mine - theirs)
-        checks.append(attacked(scores[0], scores[1], plan.budget, effort, witness, "a likelihood-ratio attack"))
+        worst = Pair("worst", ((filling, n - 1),), witness)
+        checks += draw_checks([worst], crossing, plan, effort, seconds=_MOST_SECONDS)
+        hard = list(pairs(crossing, plan, effort.n, seed=effort.seed))
+        checks += draw_checks(hard, crossing, plan, effort, seconds=_TABLE_SECONDS)
     return checks
-
-
-def _draws(crossing: PosteriorDraws, one: Any, n: int, runs: int) -> Any:
-    """Up to ``runs`` releases, fewer where they take long: a Markov chain for each draw may need seconds."""
-    found: list[tuple[int, ...]] = []
-    started = time.monotonic()
-    while len(found) < runs and (len(found) < _LEAST_RUNS or time.monotonic() - started < _MOST_SECONDS):
-        found.append(crossing.cross(one, n, OSEntropy()))
-    return np.array(found, np.float64)
 
 
 def _furthest_pairs(terms: Any, law: Any) -> list[tuple[int, int]]:

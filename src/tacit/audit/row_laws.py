@@ -8,6 +8,7 @@ that falls faster than any power of the spacing for smooth densities.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tacit.losses.row_loss import RowLoss
 
 _POINTS = {1: 4001, 2: 401, 3: 101}
 MOST_PARAMETERS = max(_POINTS)
+_BLOCK, _ROWS = 2**13, 16  # points and rows at a time
 _RISE = 32.0  # of the prior's potential: beyond, its density is below e^-32 of its peak
 
 
@@ -27,15 +29,15 @@ def grid(loss: RowLoss, numbers: dict[str, float]) -> Floats | None:
     not finite at 0. Points outside the prior's support are left out.
     """
     size = len(loss.parameters)
-    reaches = [_reach(loss, numbers, i) for i in range(size)] if size <= MOST_PARAMETERS else [None]
-    if any(reach is None for reach in reaches):
+    ends = [reach(loss, numbers, i) for i in range(size)] if size <= MOST_PARAMETERS else [None]
+    if any(one is None for one in ends):
         return None
-    axes = [np.linspace(*reach, _POINTS[size]) for reach in reaches if reach is not None]
+    axes = [np.linspace(*one, _POINTS[size]) for one in ends if one is not None]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, size)
     return points[np.isfinite(prior_terms(loss, numbers, points))]
 
 
-def _reach(loss: RowLoss, numbers: dict[str, float], axis: int) -> tuple[float, float] | None:
+def reach(loss: RowLoss, numbers: dict[str, float], axis: int) -> tuple[float, float] | None:
     """Where V along one axis, from 0, has risen by 32 above its least value, on either side."""
     steps = np.concatenate([-np.geomspace(1e3, 1e-2, 120), [0.0], np.geomspace(1e-2, 1e3, 120)])
     thetas = np.zeros((len(steps), len(loss.parameters)))
@@ -51,23 +53,49 @@ def _reach(loss: RowLoss, numbers: dict[str, float], axis: int) -> tuple[float, 
 
 def record_terms(loss: RowLoss, numbers: dict[str, float], rows: Any, thetas: Floats) -> Floats:
     """weight * l(theta, row) for all thetas (points,) and rows: an array (rows, points)."""
-    import jax
-
     x, y = rows
-    with jax.enable_x64(True):
-        every = jax.jit(jax.vmap(lambda theta: loss.record_losses(theta, x, y, numbers)))
-        found = [np.asarray(every(part)) for part in np.array_split(thetas, max(1, len(thetas) // 2**17))]
-    return numbers["weight"] * np.concatenate(found).T
+    spare = -len(y) % _ROWS
+    x, y = np.concatenate([x, np.repeat(x[:1], spare, axis=0)]), np.concatenate([y, np.repeat(y[:1], spare)])
+    found = _in_blocks(_compiled(loss, tuple(sorted(numbers.items())))[0], thetas, (x, y))
+    return numbers["weight"] * found[:, : len(y) - spare].T
+
+
+def potentials(loss: RowLoss, numbers: dict[str, float], rows: Any, thetas: Floats) -> Floats:
+    """U(theta) of the rows x, y at every point; infinite where it is not a number."""
+    x, y = rows
+    different, counts = np.unique(np.column_stack([x, y]), axis=0, return_counts=True)
+    spare = -len(different) % _ROWS
+    different = np.concatenate([different, np.repeat(different[:1], spare, axis=0)])
+    times = np.concatenate([counts, np.zeros(spare)]) * numbers["weight"]
+    every = _compiled(loss, tuple(sorted(numbers.items())))[2]
+    found = _in_blocks(every, thetas, (different[:, :-1], different[:, -1], times))
+    return np.where(np.isnan(found), np.inf, found)
 
 
 def prior_terms(loss: RowLoss, numbers: dict[str, float], thetas: Floats) -> Floats:
     """V(theta) at every point."""
+    return _in_blocks(_compiled(loss, tuple(sorted(numbers.items())))[1], thetas, ())
+
+
+@lru_cache(maxsize=32)
+def _compiled(loss: RowLoss, numbers: tuple[tuple[str, float], ...]) -> tuple[Any, Any, Any]:
+    """The losses of rows, V and U at many points; compiled once for a loss, as blocks have one size."""
     import jax
 
-    with jax.enable_x64(True):
-        every = jax.jit(jax.vmap(lambda theta: loss.prior_potential(theta, numbers)))
-        found = [np.asarray(every(part)) for part in np.array_split(thetas, max(1, len(thetas) // 2**17))]
-    return np.concatenate(found)
+    given = dict(numbers)
+    terms = jax.jit(lambda thetas, x, y: jax.vmap(lambda theta: loss.record_losses(theta, x, y, given))(thetas))
+    prior = jax.jit(jax.vmap(lambda theta: loss.prior_potential(theta, given)))
+    return terms, prior, jax.jit(lambda thetas, x, y, times: terms(thetas, x, y) @ times + prior(thetas))
+
+
+def _in_blocks(every: Any, thetas: Floats, rows: Any) -> Floats:
+    import jax
+
+    spare = -len(thetas) % _BLOCK
+    padded = np.concatenate([thetas, np.repeat(thetas[:1], spare, axis=0)])
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        found = [np.asarray(every(padded[i : i + _BLOCK], *rows)) for i in range(0, len(padded), _BLOCK)]
+    return np.concatenate(found)[: len(thetas)]
 
 
 def row_cells(first: Floats, second: Floats) -> Cells:

@@ -162,9 +162,13 @@ def make(
 
 
 def _known(rows: dict[str, Any], case: Case, settings: Settings) -> bool:
-    """Whether a row was made by this version with these settings, or larger ones."""
+    """Whether a row was made by this version with these settings, or larger ones, under the promise of its plan."""
+    from tacit.certificates.table import outdated
+
     known = rows.get(case.key)
-    return known is not None and known.get("version") == __version__ and not _smaller(known, settings)
+    if known is None or outdated(known, case):
+        return False
+    return known.get("version") == __version__ and not _smaller(known, settings)
 
 
 def _write(folder: Path, state: dict[str, Any], everything: list[tuple[str, Case]]) -> None:

@@ -22,6 +22,9 @@ Each row with a verdict was attacked by `tacit audit`: the exact privacy curve o
 found, on the lattice as implemented; the outcomes of real runs with fresh entropy against the stated law; a
 likelihood-ratio attack. **uses** is how much of the promise the worst pair uses. **attack** is the epsilon that the
 attack shows at 95% confidence, for comparison. One audit accuses a right mechanism with a probability of at most 1e-6.
+**basis** is `proved`, or `assumed` where draws come from a Markov chain that nobody bounds: there a verdict is about
+the tables that were tried, and no proof stands behind the promise. A row that was measured under another promise than
+its plan makes now says so, and has to be run again.
 """
 
 _CALIBRATIONS = """## Posteriors
@@ -42,12 +45,14 @@ def page(state: Mapping[str, Any], everything: Iterable[tuple[str, Case]]) -> st
     for kind, case in sorted(everything, key=lambda one: one[0]):
         pending = {"family": case.family, "mechanism": case.mechanism, "method": case.method, "error": "not run yet"}
         found = state[kind].get(case.key, pending)
+        if outdated(found, case):
+            found = {**pending, "error": f"not run again yet since its promise was {found['budget']}"}
         done[kind] += "error" not in found  # a row that says "does not apply" was run, too
-        rows[kind].append(_audit(found) if kind == "audits" else _calibration(found))
+        rows[kind].append(_audit(found, case) if kind == "audits" else _calibration(found))
     shares = {kind: f"{done[kind]:,} of {len(rows[kind]):,}" for kind in rows}
     total = sum(len(found) for found in rows.values())
     lines = [_INTRODUCTION.format(done=sum(done.values()), total=total, **shares), _AUDITS]
-    lines += _table(("family", "mechanism", "promise", "verdict", "uses", "attack", "runs"), rows["audits"])
+    lines += _table(("family", "mechanism", "promise", "verdict", "uses", "attack", "runs", "basis"), rows["audits"])
     lines += ["", _CALIBRATIONS]
     lines += _table(
         (
@@ -70,13 +75,20 @@ def page(state: Mapping[str, Any], everything: Iterable[tuple[str, Case]]) -> st
     return "\n".join(lines)
 
 
-def _audit(row: Mapping[str, Any]) -> list[str]:
+def outdated(row: Mapping[str, Any], case: Case) -> bool:
+    """Whether a row was measured under another promise than its plan makes now."""
+    return "budget" in row and row["budget"] != case.plan.promise.symbols
+
+
+def _audit(row: Mapping[str, Any], case: Case) -> list[str]:
     first = [row["family"], row["mechanism"]]
+    basis = case.plan.promise.basis.value
     if "error" in row:
-        return [*first, "–", row["error"], "–", "–", "–"]
+        return [*first, case.plan.promise.symbols, row["error"], "–", "–", "–", basis]
     share = "–" if row["share"] is None else f"{math.floor(1e4 * min(row['share'], 9.99)) / 100:g}%"
     attack = "–" if row["attacked_epsilon"] is None else f"{row['attacked_epsilon']:.2f}"
-    return [*first, row["budget"], _strong(row["verdict"], row["violated"]), share, attack, f"{row['runs']:,}"]
+    verdict = _strong(row["verdict"], row["violated"])
+    return [*first, row["budget"], verdict, share, attack, f"{row['runs']:,}", basis]
 
 
 def _calibration(row: Mapping[str, Any]) -> list[str]:

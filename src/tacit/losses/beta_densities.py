@@ -143,6 +143,14 @@ class Normal(BoundedDensity):
         out[-1] = self.sigma_min + np.exp(out[-1])
         return out
 
+    def theta_of(self, released: Any) -> Any:
+        """v in place of sigma; sigma rounded down to sigma_min counts as just above it."""
+        import numpy as np
+
+        out = np.array(released, float)
+        out[:, -1] = np.log(np.maximum(out[:, -1] - self.sigma_min, 1e-12))
+        return out
+
 
 @dataclass(frozen=True)
 class CountsRange(LossRange):

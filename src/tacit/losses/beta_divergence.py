@@ -143,6 +143,10 @@ class BetaLoss(RowLoss):
             numbers = [float(v) for v in self.density.released(draw)]
         return numbers if np.all(np.isfinite([*draw, *numbers])) else None
 
+    def theta_of(self, released: Any) -> Any:
+        """The density's own."""
+        return self.density.theta_of(released)
+
 
 # (model, schema, options, prior) -> the density and the response; raises where the model does not fit.
 DensityBuilder = Callable[[Regression, Schema, Mapping[str, Any], Mapping[str, Any]], tuple[BoundedDensity, Response]]

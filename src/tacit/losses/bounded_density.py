@@ -75,6 +75,10 @@ class BoundedDensity(ABC):
         """The numbers that leave, in the order of ``parameters``, from a draw (size,)."""
         return theta
 
+    def theta_of(self, released: Any) -> Any:
+        """`released` turned back, of many draws (count, size): for audits. Say it where `released` changes a number."""
+        return released
+
     def fitted(self, x: Any, y: Any) -> Any:
         """The theta (size,) of a fit to a few rows, from which a search for modes may begin; None where none is known.
 

@@ -110,6 +110,10 @@ class RowLoss(Loss):
         """V(theta). Pure JAX. If it is not precision-strongly convex, `difference_slope_squared` must be inf."""
         return numbers["precision"] / 2 * (theta @ theta)
 
+    def theta_of(self, released: Any) -> Any:
+        """The points (count, size) at which the density is, of draws as they are released: the same unless said."""
+        return released
+
     # What follows.
 
     @property
