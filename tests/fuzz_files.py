@@ -363,7 +363,7 @@ class Opens:
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.allowed is None:
             return
-        if event == "open" and str(arguments[0]) != self.allowed:
+        if event == "open" and str(arguments[0]) != self.allowed and not _is_module(str(arguments[0])):
             self.strange.append(f"open {arguments[0]!r}")
         elif event.partition(".")[0] in ("socket", "subprocess", "ctypes") or event in (
             "os.system",
@@ -371,6 +371,11 @@ class Opens:
             "os.fork",
         ):
             self.strange.append(event)
+
+
+def _is_module(path: str) -> bool:
+    """Whether it is Python's own code, which some libraries import only when it is first needed."""
+    return path.endswith((".py", ".pyc", ".so")) and path.startswith((sys.prefix, sys.base_prefix, *sys.path[1:]))
 
 
 def forge(kind: str, seed: int, i: int) -> bytes:
