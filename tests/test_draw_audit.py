@@ -151,6 +151,17 @@ def test_two_records_that_are_the_same_to_the_density_are_no_reason_to_accuse():
     assert draw_tests(crossing.loss, numbers, draws, law, same)["fit"] > 1e-6
 
 
+def test_released_numbers_that_cannot_be_turned_back_are_not_compared(monkeypatch):
+    """Planted: a density that releases sigma and does not say how to come back to its logarithm."""
+    plan = two_modes()
+    loss, numbers = plan.crossing().loss, dict(plan.crossing().drawn.numbers)
+    table = np.ones((2, 1)), np.array([0.1, 0.2])
+    draws = Draws(np.full((30, 2), 0.02), 0.5 / 2**20)
+    assert "quadrature" in reference(loss, numbers, table, draws, 0).words
+    monkeypatch.setattr(type(loss.density), "theta_of", lambda self, released: released)
+    assert reference(loss, numbers, table, draws, 0).law is None
+
+
 def test_more_than_three_parameters_are_compared_with_a_weighted_run():
     """Fresh entropy, level 1e-6: nine coefficients. Planted: draws moved by 0.3 of a standard deviation."""
     plan = ball()

@@ -23,6 +23,8 @@ from tacit.mechanisms.posterior_sample import PosteriorDraws
 from tacit.plan import Plan
 from tacit.privacy.basis import Basis
 
+_LEAST = 20  # draws of a table, however few runs are asked for
+
 
 def draw_checks(
     some: Sequence[Pair], crossing: PosteriorDraws, plan: Plan, effort: Effort, *, seconds: float
@@ -76,7 +78,7 @@ def _pair_tests(
     draws: list[Draws] = []
     how = dict[str, None]()
     for name, table, one in zip(("first", "second"), tables, rows, strict=True):
-        made = real_draws(crossing, table, pair.n, effort.runs, seconds=seconds)
+        made = real_draws(crossing, table, pair.n, max(effort.runs, _LEAST), seconds=seconds)
         law = reference(loss, numbers, one, made, effort.seed)
         tests = draw_tests(loss, numbers, made, law, records)
         found |= {f"{name}: {test}": p for test, p in tests.items()}

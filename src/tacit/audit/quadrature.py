@@ -17,9 +17,9 @@ from tacit.audit.cells import Floats
 from tacit.audit.row_laws import MOST_PARAMETERS, potentials, reach
 from tacit.losses.row_loss import RowLoss
 
-_EVEN = {1: 1001, 2: 161, 3: 49}
-_QUANTILES = {1: 2000, 2: 400, 3: 90}
-_AROUND = {1: 60, 2: 24, 3: 6}  # on each side of a place
+_EVEN = {1: 1001, 2: 161, 3: 33}
+_QUANTILES = {1: 2000, 2: 400, 3: 56}
+_AROUND = {1: 60, 2: 24, 3: 4}  # on each side of a place
 _MOST_PLACES = 6
 _ROUNDS, _GRADING = 3, 60
 _KEPT = 0.2  # of the nodes, spread as the first ones are

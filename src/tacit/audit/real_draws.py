@@ -115,6 +115,8 @@ class Reference:
 
 def reference(loss: RowLoss, numbers: dict[str, float], rows: Any, draws: Draws, seed: int) -> Reference:
     """Quadrature in up to three parameters; beyond, a weighted run where the density is log-concave."""
+    if not _turned_back(loss):
+        return Reference(None, "nothing, as the density does not say how released numbers become its parameters")
     thetas = loss.theta_of(draws.values)
     exact = quadrature(loss, numbers, rows, _places(loss, rows, thetas))
     if exact is not None:
@@ -125,6 +127,13 @@ def reference(loss: RowLoss, numbers: dict[str, float], rows: Any, draws: Draws,
             return Reference(run, "a long run with exact weights")
         return Reference(None, "nothing, as no long run came near to the draws")
     return Reference(None, "nothing, as a density of so many parameters that may have many modes has no exact run")
+
+
+def _turned_back(loss: RowLoss) -> bool:
+    """Whether `theta_of` undoes what a loss does to its draws, where it does something."""
+    released = getattr(loss, "released", None)
+    point = np.full(len(loss.parameters), 0.3)
+    return released is None or np.allclose(loss.theta_of(np.array([released(point)], float)), point)
 
 
 def _places(loss: RowLoss, rows: Any, thetas: Floats) -> Floats:

@@ -76,7 +76,10 @@ class BoundedDensity(ABC):
         return theta
 
     def theta_of(self, released: Any) -> Any:
-        """`released` turned back, of many draws (count, size): for audits. Say it where `released` changes a number."""
+        """`released` turned back, of many draws (count, size), each number rising with its own: audits need it.
+
+        Say it where `released` changes a number.
+        """
         return released
 
     def fitted(self, x: Any, y: Any) -> Any:
