@@ -457,11 +457,11 @@ def test_the_address_that_holds_most_places_makes_room(tmp_path, monkeypatch):
 
 
 def test_a_connection_whose_report_is_being_stored_is_not_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.collector.places.PATIENCE", 0.1)
+    monkeypatch.setattr("tacit.collector.places.PATIENCE", 0.5)
     slow_disk = Journal.append
 
     def append(self, submission):
-        time.sleep(0.6)
+        time.sleep(0.8)
         return slow_disk(self, submission)
 
     monkeypatch.setattr(Journal, "append", append)

@@ -18,7 +18,7 @@ from tacit.boundary import collect, needed
 from tacit.cli import app
 from tacit.engines.threads import Threads
 from tacit.noise.entropy import OSEntropy
-from tacit.posterior import check_screens
+from tacit.posterior_tree import check_screens
 from tacit.privacy.guarantees import guarantee_from_plain
 from tacit.screening import Screen, Screening
 from tacit.sources.open import open_source

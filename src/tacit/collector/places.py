@@ -52,14 +52,15 @@ class Places:
 
     @contextmanager
     def storing(self, connection: socket.socket) -> Generator[None]:
-        """Keep the connection open meanwhile."""
+        """Keep the connection open meanwhile, and then for as long as a new one: the answer is still to be sent."""
         with self._changed:
             one = self._open[id(connection)]
             one.storing = True
         try:
             yield
         finally:
-            one.storing = False
+            with self._changed:
+                one.since, one.storing = time.monotonic(), False
 
     def _drop_one(self) -> None:
         now = time.monotonic()
