@@ -54,13 +54,15 @@ COMMANDS = {
 
 def container(inputs, script):
     """Run a shell script in it; ``inputs`` is a folder whose files the volume starts with."""
+    # A temporary folder that the code lies in is read-only like the rest, and not covered.
+    covered = [place for place in ("/tmp", "/var/tmp", "/dev/shm") if not f"{TOOL} {SRC}".count(f"{place}/")]
     outside = f"""
     set -e
     mount -t tmpfs -o mode=0777 tmpfs {VOLUME}
     cp {shlex.quote(str(inputs))}/* {VOLUME}
     chmod a+rw {VOLUME}/*
     mount -o remount,ro,bind / /
-    for place in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o ro,mode=0755 tmpfs $place; done
+    for place in {" ".join(covered)}; do mount -t tmpfs -o ro,mode=0755 tmpfs $place; done
     cd /
     exec setpriv --reuid 54321 --regid 54321 --clear-groups --inh-caps=-all,+dac_read_search \\
       --ambient-caps=-all,+dac_read_search env -i PATH=/usr/bin:/bin PYTHONPATH={shlex.quote(SRC)} \\
