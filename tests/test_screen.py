@@ -447,3 +447,19 @@ def test_the_command(tmp_path, monkeypatch):
     table = run("screen", "plan.toml", "people.csv", "--mu", "0.5", "--no-ledger", "--tsv")
     assert table.splitlines()[0].split("\t") == ["column", "cells", "count", "low", "high", "of"]
     assert len(table.splitlines()) == 7
+
+
+def test_a_screen_that_cannot_be_saved_is_printed_whole(tmp_path, monkeypatch, capsys):
+    """It is paid for: what is printed can be read again."""
+    from tacit.cli.shared import save_or_print
+    from tacit.errors import RefusedError, expected
+
+    found = tacit.screen(rows_of(50), PLAN, epsilon=1.0, ledger=None)
+
+    def full(self, path, *, overwrite=False):
+        raise expected("screen", str(path), "to be writable: no space left")
+
+    monkeypatch.setattr(type(found), "save", full)
+    with pytest.raises(RefusedError, match="printed instead"):
+        save_or_print(found, tmp_path / "s.json", overwrite=False, what="screen")
+    assert type(found).from_plain(json.loads(capsys.readouterr().out)).values == found.values

@@ -47,6 +47,7 @@ from tacit.cli.shared import (
     print_table,
     print_tsv,
     progress,
+    save_or_print,
     say,
     say_lines,
     tell,
@@ -171,13 +172,7 @@ def privatize(
     rows = data[0] if len(data) == 1 else data
     with opened_engine(engine) as chosen, progress("Reading rows", "rows") as advance:
         release = tacit.privatize(rows, plan, ledger=ledger, dataset=dataset, engine=chosen, progress=advance)
-    try:
-        release.save(output, overwrite=overwrite)
-    except TacitError as error:
-        say_lines(release.to_json())
-        raise RefusedError(
-            f"The release is paid for but could not be saved, so it is printed instead. {error}"
-        ) from None
+    save_or_print(release, output, overwrite=overwrite, what="release")
     if as_json:
         print_json({**{k: v for k, v in release.to_plain().items() if k != "plan"}, "release": str(output)})
         return

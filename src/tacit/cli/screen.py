@@ -18,10 +18,11 @@ from tacit.cli.shared import (
     print_table,
     print_tsv,
     progress,
+    save_or_print,
     say,
     tell,
 )
-from tacit.errors import InputError, RefusedError, TacitError
+from tacit.errors import InputError
 
 
 def screen(
@@ -74,13 +75,7 @@ def screen(
             progress=advance,
         )
     if output is not None:
-        try:
-            found.save(output, overwrite=overwrite)
-        except TacitError as error:
-            say(found.to_json())
-            raise RefusedError(
-                f"The screen is paid for but could not be saved, so it is printed instead. {error}"
-            ) from None
+        save_or_print(found, output, overwrite=overwrite, what="screen")
     if as_json:
         print_json({**found.to_plain(), "warnings": list(found.warnings())})
         return

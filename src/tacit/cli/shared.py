@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tacit.errors import InputError, expected
+from tacit.errors import InputError, RefusedError, TacitError, expected
 from tacit.printable import spelled_out
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
@@ -41,6 +41,17 @@ def say_lines(text: str) -> None:
     """Print a text of several lines that tacit itself has put together."""
     for line in text.split("\n"):
         say(line)
+
+
+def save_or_print(result: Any, output: Path, *, overwrite: bool, what: str) -> None:
+    """Save what was paid for; where that fails, print it whole, so that nothing is lost."""
+    try:
+        result.save(output, overwrite=overwrite)
+    except TacitError as error:
+        say_lines(result.to_json())
+        raise RefusedError(
+            f"The {what} is paid for but could not be saved, so it is printed instead. {error}"
+        ) from None
 
 
 def tell(sentence: str) -> None:
