@@ -56,6 +56,7 @@ from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.posterior import Prediction as Prediction
 from tacit.prior_predictive import prior_predictive as prior_predictive
+from tacit.privacy.basis import Basis as Basis
 from tacit.privacy.composition import Composition as Composition
 from tacit.privacy.composition import compose as compose
 from tacit.privacy.composition import split as split
@@ -84,6 +85,7 @@ __all__ = [
     "AddNoise",
     "ApproxDP",
     "Audit",
+    "Basis",
     "Bernoulli",
     "BetaPrior",
     "Bounds",
