@@ -332,3 +332,13 @@ def _is_int(value: Any) -> bool:
 def as_screen(screen: Screen | str | Path) -> Screen:
     """A screen, or the path of one."""
     return screen if isinstance(screen, Screen) else Screen.load(screen)
+
+
+Published = Release | Screen
+"""What a ledger has paid for and noted, and what `Ledger.verify` can compare with the note."""
+
+
+def load_published(path: str | Path) -> Published:
+    """Read a release or a screen from a file, whichever it is."""
+    plain = strict_json(read_text(path, name="release", limit=LARGEST_JSON), "release")
+    return Screen.from_plain(plain) if isinstance(plain, dict) and "screen" in plain else Release.from_plain(plain)
