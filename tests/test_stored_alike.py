@@ -511,6 +511,38 @@ def test_people_of_a_duckdb_table(tmp_path):
     assert sums(f"{path}::t", person_plan())[0] == 4
 
 
+def test_people_of_a_duckdb_table_of_unsigned_integers(tmp_path):
+    """UHUGEINT would come as decimals, in which 2^127 is negative: -(2^127), the same as a HUGEINT in another file."""
+    path = tmp_path / "d.duckdb"
+    values = (2**127, 2**127 + 1, 2**128 - 1, 2**128 - 1, 7)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute('create table t (who uhugeint, "a-b" uhugeint, x varchar)')
+        for value in values:
+            connection.execute(
+                "insert into t values (?::varchar::uhugeint, ?::varchar::uhugeint, 'b')", [str(value)] * 2
+            )
+        _check_unsigned(connection.table("t"), values)
+    _check_unsigned(f"{path}::t", values)
+
+
+def _check_unsigned(data, values):
+    assert sums(data, person_plan())[0] == 4
+    schema = Schema({"a-b": (0, 2.0**127)}).with_identifier("who")
+    (batch,) = open_source(data, ["a-b", "who"], schema).batches(schema, ["a-b", "who"], 10)
+    assert batch.columns["who"].tolist() == [str(value).encode() for value in values]
+    assert batch.columns["a-b"].tolist() == [2.0**127] * 4 + [7.0]
+
+
+def test_bytes_of_python_name_people_exactly():
+    """Codes of four bytes, of which white space and zeros are a part. As text, some of them were one person."""
+    codes = [b" abc", b"abc ", b"\nabc", b"0123", b"+123", b"123 ", b"\x00\x20\x20\x20", b"\x20\x20\x20\x20", b"    "]
+    for kind in (bytes, bytearray):
+        held = [kind(code) for code in codes]
+        assert sums({"who": held, "x": ["b"] * len(codes)}, person_plan())[0] == len(codes) - 1
+        assert sums(pd.DataFrame({"who": pd.Series(held, dtype=object), "x": "b"}), person_plan())[0] == len(codes) - 1
+    assert sums({"who": [b"", None, b"7", 7, "7"], "x": ["b"] * 5}, person_plan())[0] == 2
+
+
 def test_people_of_a_polars_frame_of_128_bits():
     whos = [2**100, 2**100 + 1, 2**100 + 1, None, 7]
     frame = pl.DataFrame({"who": pl.Series(whos, dtype=pl.Int128), "x": ["b"] * 5})

@@ -124,6 +124,7 @@ class Posterior:
     def assumes(self) -> tuple[str, ...]:
         """What this posterior takes for granted beside its model."""
         found = [text for release in self.releases for text in release.guarantee.assumes]
+        found += [text for survey in self.surveys for text in survey.assumes]
         if len({one.dataset for one in self.evidence}) > 1:
             found.append("the datasets are about disjoint people")
         if self.surveys:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
@@ -23,9 +23,10 @@ from tacit.names import check_name
 from tacit.noise.noise import Noise
 from tacit.noise.registry import noise_for
 from tacit.plan import Plan
+from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
-from tacit.reading import LARGEST_JSON, strict_json
+from tacit.reading import LARGEST_JSON, flag, strict_json
 from tacit.release import Release, check_receipt
 from tacit.schema import Category, Schema
 from tacit.statistics.cell_classes import CellClasses
@@ -140,6 +141,7 @@ class Screen:
 
     ``plan`` is what was asked. ``n`` is the number of rows; where the unit of privacy is a person, the number of people
     times the rows that count of each, and the rows that somebody lacks count as missing cells, as they do in a release.
+    ``typed_elsewhere`` is as in a release.
     """
 
     plan: Screening
@@ -149,6 +151,7 @@ class Screen:
     id: str
     ledger: Mapping[str, Any] | None = None
     law: Noise = None  # type: ignore[assignment]  # the screening's own unless a file says otherwise
+    typed_elsewhere: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
@@ -163,6 +166,11 @@ class Screen:
             check_name(name, getattr(self, name))
         if self.ledger is not None:
             check_receipt(self.ledger)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was promised to the people in the data, and what that assumes."""
+        return replace(self.plan.budget, assumes=assumed_of(self.typed_elsewhere))
 
     @property
     def schema(self) -> Schema:
@@ -238,6 +246,7 @@ class Screen:
             "noise": self.law.to_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "asked": self.plan.to_plain(),
+            **({"typed_elsewhere": True, "assumes": list(self.guarantee.assumes)} if self.typed_elsewhere else {}),
         }
 
     @classmethod
@@ -262,6 +271,7 @@ class Screen:
                 plain["id"],
                 plain["ledger"],
                 AddNoise().law_from_plain(plain["noise"]),
+                flag("typed_elsewhere", plain.get("typed_elsewhere", False)),
             )
         except KeyError as error:
             raise InputError(f"Expected the screen to have the field {error.args[0]!r}.") from None
@@ -322,3 +332,13 @@ def _is_int(value: Any) -> bool:
 def as_screen(screen: Screen | str | Path) -> Screen:
     """A screen, or the path of one."""
     return screen if isinstance(screen, Screen) else Screen.load(screen)
+
+
+Published = Release | Screen
+"""What a ledger has paid for and noted, and what `Ledger.verify` can compare with the note."""
+
+
+def load_published(path: str | Path) -> Published:
+    """Read a release or a screen from a file, whichever it is."""
+    plain = strict_json(read_text(path, name="release", limit=LARGEST_JSON), "release")
+    return Screen.from_plain(plain) if isinstance(plain, dict) and "screen" in plain else Release.from_plain(plain)

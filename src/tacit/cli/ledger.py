@@ -87,7 +87,7 @@ def head(ledger: _File, as_json: Json = False) -> None:
 def verify(
     ledger: _File,
     release: Annotated[
-        list[Path] | None, typer.Option("--release", help="A release that must be as noted; repeatable.")
+        list[Path] | None, typer.Option("--release", help="A release or a screen that must be as noted; repeatable.")
     ] = None,
     head: Annotated[
         list[str] | None,
@@ -104,11 +104,11 @@ def verify(
     from tacit.ledger import Ledger
     from tacit.ledger.head import heads_of
     from tacit.ledger.unit import unit_words
-    from tacit.release import Release
+    from tacit.screening import Published, load_published
 
-    releases: dict[str, Release] = {}
+    releases: dict[str, Published] = {}
     for path in release or []:
-        releases[str(path)] = loaded = Release.load(path)
+        releases[str(path)] = loaded = load_published(path)
         if loaded.ledger is None:
             raise InputError(f"Expected release={str(path)!r} to have been paid for by a ledger.")
     opened = Ledger(ledger)

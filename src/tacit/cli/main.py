@@ -212,6 +212,8 @@ def randomize(
     budget = reports.plan.budget
     say(f"Made {reports.n:,} reports for {reports.dataset!r}: {output}")
     say(f"{budget.symbols} for every person. {budget.sentence()}")
+    for assumption in reports.assumes:
+        say(f"Assumes: {assumption}.")
     for warning in reports.warnings():
         say(f"Note: {warning}")
 

@@ -97,5 +97,7 @@ def screen(
         f"Of {found.n:,} rows; the noise has a standard deviation of {found.sd:,.3g} cells. Spent: "
         f"{found.plan.budget.symbols}{paid}. The counts are public now, and declarations may be mended by them."
     )
+    for assumption in found.guarantee.assumes:
+        tell(f"Assumes: {assumption}.")
     if output is not None:
         say(f"Saved: {output}; give it to `tacit infer --screen`.")

@@ -25,7 +25,7 @@ from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from tacit.release import Release
+    from tacit.screening import Published
 
 
 class Ledger:
@@ -158,15 +158,15 @@ class Ledger:
     def verify(
         self,
         published: Iterable[Receipt] = (),
-        releases: Mapping[str, Release] | None = None,
+        releases: Mapping[str, Published] | None = None,
         head: Head | str | Path | Sequence[Head] = (),
     ) -> list[str]:
         """Every problem found: the file, the chain, the sense of each entry, the totals, and what was published.
 
         This reads the whole ledger, which a spend does not. ``published`` are receipts to find again. ``releases`` are
-        whole releases to compare with what was noted of them, by the names that the answer is to use, such as those of
-        their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such lines: the
-        ledger must still hold all that it held then.
+        whole releases, or screens, to compare with what was noted of them, by the names that the answer is to use, such
+        as those of their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such
+        lines: the ledger must still hold all that it held then.
         """
         heads = [head] if isinstance(head, Head) else heads_of(head) if isinstance(head, str | Path) else list(head)
         try:

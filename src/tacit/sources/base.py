@@ -60,6 +60,14 @@ class Source(ABC):
     label: str
     names: tuple[str, ...]
 
+    @property
+    def typed_elsewhere(self) -> bool:
+        """Whether somebody else chose how cells are stored, perhaps by looking at all of them; not so for plain text.
+
+        A source that says nothing of it is typed elsewhere: a release then says what it assumes.
+        """
+        return True
+
     @abstractmethod
     def check(self, schema: Schema, columns: Sequence[str]) -> None:
         """Refuse columns that are absent, ambiguous or of a type that can not be parsed. Reads no row."""

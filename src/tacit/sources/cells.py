@@ -19,7 +19,7 @@ cells, from its literal. Integers and decimals are written exactly; a float is t
 prints (so that 0.1 is 0.1 as float16, float32 and float64); booleans are 1 and 0; dates are written ``2020-01-31``;
 bytes are themselves, UTF-8 or not; text is its UTF-8; any other object is its ``str``, and missing where that fails. A
 cell that is no declared level is missing; an empty one too, unless the empty string is a declared level. All missing
-identifiers are the same.
+identifiers are the same. Bytes of Python that name a person are taken exactly, white space and leading zeros included.
 """
 
 from __future__ import annotations
@@ -79,6 +79,11 @@ def name_of(cell: object) -> bytes:
         return b"" if literal is None else identifier_form(literal, typed=typed)
     except Exception:
         return b""
+
+
+def name_of_object(cell: object) -> bytes:
+    """`name_of` for an object of Python, where bytes are no text: white space around them is part of the value."""
+    return bytes(cell) if isinstance(cell, bytes | bytearray) else name_of(cell)
 
 
 def coder(column: Category) -> Callable[[object], int]:

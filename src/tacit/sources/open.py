@@ -86,17 +86,6 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
     raise expected("data", type(data).__name__, "to be a path, a data frame, an Arrow table or a dict of columns")
 
 
-def is_frame(data: Any) -> bool:
-    """Whether ``data`` is cells that somebody else has read and typed, and not files or a table of a database."""
-    if isinstance(data, str | os.PathLike) or is_a(data, "duckdb", "DuckDBPyRelation"):
-        return False
-    if isinstance(data, list | tuple):
-        return not all(isinstance(one, str | os.PathLike) for one in data)
-    if is_a(data, "pyarrow.dataset", "UnionDataset"):
-        return any(is_frame(child) for child in data.children)
-    return not is_a(data, "pyarrow.dataset", "FileSystemDataset")
-
-
 def _open_files(label: str, files: list[Found]) -> Source:
     suffix = files[0].suffix
     if suffix not in DATA_SUFFIXES:
