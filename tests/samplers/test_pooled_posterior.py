@@ -8,18 +8,17 @@ from scipy.stats import kstest, norm
 
 from tacit.errors import InputError
 from tacit.likelihoods.clamped_laws import ClampedExponential, ClampedGeometric, ClampedNormal, ClampedPoisson
-from tacit.runtime.backend import run
-from tacit.runtime.chain import Settings
-from tacit.samplers.pooled_posterior import (
+from tacit.likelihoods.evidence import (
     BinnedReports,
     ExpandedReports,
     NoisyCounts,
     PatternReports,
     ResponseReports,
     Sums,
-    evidence_chain,
-    simplex_chain,
 )
+from tacit.runtime.backend import run
+from tacit.runtime.chain import Settings
+from tacit.samplers.pooled_posterior import evidence_chain, simplex_chain
 from tacit.samplers.report_summaries import (
     binned,
     distinct_patterns,

@@ -208,7 +208,7 @@ def _evidence(problem: Problem, settings: Settings) -> Chain:
 
     Several releases of the same sums, whose likelihood has no closed form, are left to NUTS.
     """
-    from tacit.samplers.pooled_posterior import BinnedReports, Sums
+    from tacit.likelihoods.evidence import BinnedReports, Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)
@@ -230,7 +230,7 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
     """The same posterior with the released sums, moved to where sums can be, taken for the exact ones."""
     import jax.numpy as jnp
 
-    from tacit.samplers.pooled_posterior import Sums
+    from tacit.likelihoods.evidence import Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)
