@@ -164,6 +164,20 @@ def test_a_file_holds_one_concept(path):
         assert ast.get_docstring(ast.parse(text)), "say what this file is for"
 
 
+BESIDES = {"docs", "integration", "laws", "neighbours", "papers"}
+
+
+def test_tests_lie_where_the_source_does():
+    """A folder of tests is a package, but for those that are about no package; a file on top is about a module there."""
+    tests = Path(__file__).parents[1]
+    for path in sorted(tests.rglob("test_*.py")):
+        folder = path.relative_to(tests).parent
+        if folder == Path():
+            assert (SOURCE / path.name.removeprefix("test_")).exists(), path.name
+        elif folder.parts[0] not in BESIDES:
+            assert (SOURCE / folder / "__init__.py").exists(), folder
+
+
 def unproved(text):
     """Lines of functions called sensitivity or event, not abstract, without ``Proof:`` in a docstring that is theirs:
 

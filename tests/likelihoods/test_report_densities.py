@@ -21,8 +21,7 @@ from tacit.likelihoods.report_densities import (
     unary_report,
     unary_shares,
 )
-from tacit.runtime.backend import float64
-from tacit.samplers.report_summaries import (
+from tacit.likelihoods.report_summaries import (
     binned,
     distinct_patterns,
     grid_nodes,
@@ -31,6 +30,7 @@ from tacit.samplers.report_summaries import (
     response_counts,
     unary_expansion,
 )
+from tacit.runtime.backend import float64
 
 # z, mean, sd, low, high, epsilon, log p, d/dmean, d/dsd: 30-digit quadrature.
 NORMAL = [

@@ -59,7 +59,7 @@ def _eta4(points, chances):
 
 def test_moments_are_those_of_an_exact_computation():
     """To 1e-13. The planted fault, the main text's index order, is off by more than 1 and is not a covariance."""
-    from tacit.samplers.gram_moments_clt import deviations, mean_and_covariance, released_law
+    from tacit.likelihoods.gram_moments_clt import deviations, mean_and_covariance, released_law
 
     i, j = np.triu_indices(3)
     products = SUPPORT[:, i] * SUPPORT[:, j]
@@ -77,7 +77,7 @@ def test_moments_are_those_of_an_exact_computation():
 
 def test_fourth_moments_of_a_normal_law():
     """x = (1, N(m, V)): E[x_i x_j x_k x_l] to 1e-14."""
-    from tacit.samplers.gram_moments_clt import normal_law, products
+    from tacit.likelihoods.gram_moments_clt import normal_law, products
 
     law = normal_law(np.array([0.4, -0.3]), np.linalg.cholesky(np.array([[0.8, 0.3], [0.3, 0.5]])))
     eta = np.asarray(law.second_root @ law.second_root.T)
@@ -118,7 +118,7 @@ def test_moments_are_those_of_simulated_records():
 
     The planted faults are beyond 20: the main text's index order, and sigma^2 in place of 2 sigma^2 in Cov(x y, y^2).
     """
-    from tacit.samplers.gram_moments_clt import mean_and_covariance, normal_law
+    from tacit.likelihoods.gram_moments_clt import mean_and_covariance, normal_law
 
     rng = np.random.default_rng(31)
     mu, half = np.array([0.3, -0.5]), np.array([[0.6, 0.0], [0.2, 0.4]])
@@ -145,7 +145,7 @@ def test_prior_moments_are_those_of_simulated_sums():
     """
     from scipy.stats import invwishart
 
-    from tacit.samplers.gram_moments_clt import prior_law, products
+    from tacit.likelihoods.gram_moments_clt import prior_law, products
 
     rng = np.random.default_rng(32)
     m0, kappa0, nu0, psi0, n, sums = np.array([0.3, -0.2]), 2.0, 14.0, np.array([[1.0, 0.2], [0.2, 0.7]]), 3, 200_000

@@ -14,11 +14,11 @@ from tacit.errors import InputError
 from tacit.likelihoods.clamped_laws import ClampedExponential, ClampedPoisson
 from tacit.likelihoods.evidence import BinnedReports, Sums
 from tacit.likelihoods.noisy_sums import closed, normal_laplace
+from tacit.likelihoods.report_summaries import binned
 from tacit.runtime.backend import float64, run
 from tacit.runtime.chain import Settings
 from tacit.samplers.grid_1d import _piecewise_linear, line_chain
 from tacit.samplers.pooled_posterior import evidence_chain
-from tacit.samplers.report_summaries import binned
 
 EXPONENTIAL = ClampedExponential(shape=2.0, rate=0.5)
 

@@ -16,10 +16,7 @@ from tacit.likelihoods.evidence import (
     ResponseReports,
     Sums,
 )
-from tacit.runtime.backend import run
-from tacit.runtime.chain import Settings
-from tacit.samplers.pooled_posterior import evidence_chain, simplex_chain
-from tacit.samplers.report_summaries import (
+from tacit.likelihoods.report_summaries import (
     binned,
     distinct_patterns,
     grid_nodes,
@@ -27,6 +24,9 @@ from tacit.samplers.report_summaries import (
     response_counts,
     unary_expansion,
 )
+from tacit.runtime.backend import run
+from tacit.runtime.chain import Settings
+from tacit.samplers.pooled_posterior import evidence_chain, simplex_chain
 
 DATASETS, RANKED, THIN = 300, 63, 4  # datasets, draws that are ranked, and how far apart they are
 SETTINGS = Settings(warmup=300, draws=RANKED * THIN)

@@ -105,9 +105,9 @@ def shares_from_draws(problem: Problem, settings: Settings) -> Chain:
 
 def number_from_draws(problem: Problem, settings: Settings) -> Chain:
     """One bounded number a row: its parameter along a line, the sum of the rows normal by the central limit theorem."""
+    from tacit.likelihoods.drawn_sums import DrawnSum
     from tacit.models.conjugate import ConjugateModel
     from tacit.models.one_number import OneNumber
-    from tacit.samplers.drawn_sums import DrawnSum
     from tacit.samplers.grid_1d import line_chain
 
     model, law = problem.model, problem.sample

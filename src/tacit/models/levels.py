@@ -28,7 +28,7 @@ def level_client(column: str, schema: Schema, budget: Guarantee, protocol: str) 
 
 def level_summary(client: Client, reports: Any) -> Any:
     """Counts of the codes, counts of all bit patterns, or the expansion of the log likelihood in the shares."""
-    from tacit.samplers import report_summaries
+    from tacit.likelihoods import report_summaries
 
     protocol = client.protocol
     if isinstance(protocol, RandomizedResponse):

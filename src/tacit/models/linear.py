@@ -134,7 +134,7 @@ class LinearRegression(Regression, LocalModel):
 
     def summary(self, client: Client, reports: Any) -> Any:
         """The sum of the reports, or of the products of (1, report)."""
-        from tacit.samplers.report_summaries import moment_sums
+        from tacit.likelihoods.report_summaries import moment_sums
 
         if not isinstance(client.protocol, NoisyVector):
             return statistic_summary(client, reports)

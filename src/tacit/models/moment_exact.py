@@ -85,8 +85,8 @@ def record_rows(model: MomentRegression, schema: Schema, n: int) -> Rows:
     """n records of a model, as the record-level sampler wants them."""
     import numpy as np
 
+    from tacit.likelihoods.glm_response import Response
     from tacit.samplers.glm_records import Rows
-    from tacit.samplers.glm_response import Response
 
     numbers = model.cells(schema).numbers
     return Rows(

@@ -151,7 +151,7 @@ class OneNumber(Model, LocalModel):
         """The weights of the reports on an equal grid, see `report_summaries.binned`."""
         import numpy as np
 
-        from tacit.samplers.report_summaries import binned
+        from tacit.likelihoods.report_summaries import binned
 
         coding = self.coding(client.schema)
         grid = _Grid.of(coding, client, len(reports))
@@ -183,7 +183,7 @@ class _Grid:
     @classmethod
     def of(cls, coding: Coding, client: Client, n: int) -> _Grid:
         """The grid of ``n`` reports."""
-        from tacit.samplers.report_summaries import grid_nodes
+        from tacit.likelihoods.report_summaries import grid_nodes
 
         protocol = client.protocol
         low = -1.0 if coding.signed else 0.0

@@ -36,9 +36,9 @@ import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 from tacit.likelihoods.design_moments import Design
+from tacit.likelihoods.glm_response import Response
 from tacit.runtime.chain import Arrays
 from tacit.samplers.coefficients import move_coefficients
-from tacit.samplers.glm_response import Response
 from tacit.samplers.marginal_likelihood_glm import Numbers
 from tacit.samplers.record_augmentation import Records, Together
 

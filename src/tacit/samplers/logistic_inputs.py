@@ -29,11 +29,11 @@ from jax.nn import sigmoid
 from jax.scipy.linalg import solve_triangular
 
 from tacit.likelihoods.design_moments import Design
+from tacit.likelihoods.report_summaries import moment_sums
 from tacit.numerics.chebyshev_grid import grid_nodes, grid_weights
 from tacit.runtime.chain import Chain, Settings
 from tacit.samplers.input_chain import input_chain
 from tacit.samplers.marginal_likelihood_glm import Coordinates, Numbers
-from tacit.samplers.report_summaries import moment_sums
 
 NODES = {1: 20, 2: 16, 3: 10, 4: 7}  # on each axis, by the number of covariates
 _SPREAD = 6.5

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tacit.likelihoods.glm_response import Response, log_from
 from tacit.likelihoods.link_moments import Link
 from tacit.runtime.backend import float64
-from tacit.samplers.glm_response import Response, log_from
 
 SEED, DRAWS, LEVEL = 20211, 40_000, 1e-7
 
