@@ -168,7 +168,7 @@ BESIDES = {"docs", "integration", "laws", "neighbours", "papers"}
 
 
 def test_tests_lie_where_the_source_does():
-    """A folder of tests is a package, but for those that are about no package; a file on top is about a module there."""
+    """A folder of tests is a package, but for those about no package; a file on top is about a module there."""
     tests = Path(__file__).parents[1]
     for path in sorted(tests.rglob("test_*.py")):
         folder = path.relative_to(tests).parent
