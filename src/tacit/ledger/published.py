@@ -10,7 +10,7 @@ from tacit.ledger.chain import Entry, Receipt, digest
 from tacit.ledger.unit import unit_of
 
 if TYPE_CHECKING:
-    from tacit.screening import Published
+    from tacit.screen_release import Published
 
 
 def disagreements(entries: Sequence[Entry], releases: Mapping[str, Published]) -> list[str]:
