@@ -19,6 +19,7 @@ from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
 from tacit.schema import Schema
 from tacit.statistics.collector import Collector
 
@@ -116,8 +117,8 @@ class Mechanism(ABC):
         return True
 
     @abstractmethod
-    def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
-        """What one release costs, or one report; refuses what does not fit together or does not meet the budget."""
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Crossing | Client:
+        """What a holder or a device does under a plan; refuses what does not fit together or misses the budget."""
 
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
@@ -153,9 +154,6 @@ class Central(Mechanism):
             raise expected(self.law_field, law.kind, f"to be large enough for {budget.symbols}")
         return found
 
-    def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
-        """That of the crossing.
-
-        Proof: that of `Crossing.event`; what is released is what the crossing makes of the rows. []
-        """
-        return self.checked(model, schema, budget, None).event()
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Crossing:
+        """The way across with the least noise."""
+        return self.checked(model, schema, budget, None)
