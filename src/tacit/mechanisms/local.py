@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import KULKARNI_2022, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.person import Person
@@ -26,6 +27,11 @@ class Local(Mechanism):
 
     kind: ClassVar[str] = "local"
     protocol: str | None = None
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """Inference from reports."""
+        return (KULKARNI_2022,)
 
     @property
     def person(self) -> Person | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
+from tacit.bibliography import Paper
 from tacit.errors import expected
 from tacit.mechanisms.person import Person
 from tacit.models.model import Model
@@ -28,6 +29,7 @@ class Law(Protocol):
     """The public numbers by which a mechanism randomises, calibrated to a budget."""
 
     kind: ClassVar[str]
+    papers: ClassVar[tuple[Paper, ...]]
 
     def to_plain(self) -> dict[str, Any]:
         """As they stand in a release."""
@@ -100,6 +102,11 @@ class Mechanism(ABC):
     @abstractmethod
     def person(self) -> Person | None:
         """The unit of privacy, where it is not a row."""
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """What `cite` names for it."""
+        return ()
 
     @property
     def takes_unclamped(self) -> bool:

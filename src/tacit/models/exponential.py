@@ -30,6 +30,7 @@ class Exponential(OneNumber, ConjugateModel):
     """
 
     family: ClassVar[str] = "exponential"
+    about: ClassVar[str] = "the rate of a waiting time"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

@@ -27,6 +27,7 @@ class Geometric(OneNumber):
     """
 
     family: ClassVar[str] = "geometric"
+    about: ClassVar[str] = "tries until a success"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

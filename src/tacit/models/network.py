@@ -45,6 +45,7 @@ class Network(Regression):
     """
 
     family: ClassVar[str] = "network"
+    about: ClassVar[str] = "a number or one of two levels explained by a hidden layer"
 
     hidden: int = 10
 

@@ -29,6 +29,7 @@ class Poisson(OneNumber, ConjugateModel):
     """
 
     family: ClassVar[str] = "poisson"
+    about: ClassVar[str] = "the rate of a count"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
