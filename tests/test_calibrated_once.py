@@ -11,10 +11,10 @@ import pytest
 import tacit
 from tacit.boundary import randomize_rows
 from tacit.certificates.cases import audited
-from tacit.losses.loss import Loss
 from tacit.mechanisms import add_noise
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.mechanisms.posterior_sample.loss import Loss
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.local import LocalModel
 from tacit.noise.registry import noise_for
 from tacit.statistics.statistic import Statistic

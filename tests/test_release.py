@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit import files
+from tacit._support import files
 
 PLAN = tacit.Plan(tacit.Categorical("x"), tacit.Schema(x=["a", "b", "c"]), tacit.PureDP(1.0))
 

@@ -18,9 +18,9 @@ from tacit.boundary import collect, needed
 from tacit.cli import app
 from tacit.engines.threads import Threads
 from tacit.noise.entropy import OSEntropy
-from tacit.posterior_tree import check_screens
+from tacit.posterior.tree import check_screens
 from tacit.privacy.guarantees import guarantee_from_plain
-from tacit.screening import Screen, Screening
+from tacit.screen_release import Screen, Screening
 from tacit.sources.open import open_source
 from tacit.statistics.cell_classes import CellClasses
 

@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit._support.interrupts import uninterrupted
+from tacit._support.names import check_name
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
-from tacit.forks import check_not_forked
-from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
-from tacit.mechanisms.posterior_sample import PosteriorDraws
-from tacit.memory import check_address_space
-from tacit.names import check_name
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.noise.entropy import OSEntropy
 from tacit.partials import Measure, Partial, as_partials, check_pool
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
+from tacit.runtime.forks import check_not_forked
+from tacit.runtime.memory import check_address_space
 from tacit.schema import Schema
-from tacit.screening import Screening
+from tacit.screen_release import Screening
 from tacit.statistics.collector import Collector, Sums
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import write_atomically
+from tacit._support.interrupts import uninterrupted
+from tacit._support.names import check_name
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
-from tacit.files import write_atomically
-from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.mechanisms.noisy_rank import NoisyRanks, public_grid
-from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
 from tacit.privacy.guarantees import PureDP
 from tacit.schema import Number, Schema, check_column_name

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text, write_atomically
+from tacit._support.names import check_name
+from tacit._support.reading import LARGEST_JSON, same, strict_json
 from tacit.errors import InputError, expected
-from tacit.files import read_text, write_atomically
-from tacit.names import check_name
 from tacit.plan import Plan
-from tacit.reading import LARGEST_JSON, same, strict_json
 from tacit.schema import Number, Schema
 from tacit.statistics.collector import Sums
 from tacit.statistics.statistic import Statistic

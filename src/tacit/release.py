@@ -15,18 +15,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text, write_atomically
+from tacit._support.names import check_name
+from tacit._support.reading import LARGEST_JSON, check_format, same, strict_json
 from tacit.errors import InputError, expected
-from tacit.files import read_text, write_atomically
-from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
-from tacit.losses.loss import SAMPLERS
 from tacit.mechanisms.mechanism import Crossing, Law
-from tacit.names import check_name
+from tacit.mechanisms.posterior_sample.loss import SAMPLERS
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import Guarantee
-from tacit.reading import LARGEST_JSON, check_format, same, strict_json
-from tacit.signature import Checked, Signature, check_signature, make_signature
+from tacit.signing.keys import PrivateKey, PublicKey, as_private_key, as_public_key
+from tacit.signing.signature import Checked, Signature, check_signature, make_signature
 
 FORMAT = 1
 _LONGEST = 1000  # bits of a value in a file; no noise comes near, and a float holds it

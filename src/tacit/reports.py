@@ -16,16 +16,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import check_readable, write_atomically
+from tacit._support.integer_columns import MOST_NUMBERS, open_columns
+from tacit._support.names import check_name
+from tacit._support.reading import check_format, flag, read_list, read_table, strict_json, whole
 from tacit.errors import InputError, expected
-from tacit.files import check_readable, write_atomically
-from tacit.integer_columns import MOST_NUMBERS, open_columns
-from tacit.names import check_name
 from tacit.plan import Plan
 from tacit.privacy.guarantees import ApproxDP
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.registry import protocol_from_plain
-from tacit.reading import check_format, flag, read_list, read_table, strict_json, whole
 
 FORMAT = 1
 _KEY = b"tacit"

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.canonical import level_form
+from tacit._support.cell_forms import level_form
+from tacit._support.printable import flaw
 from tacit.errors import InputError, did_you_mean, expected, shown
-from tacit.printable import flaw
 
 Level = str | int | float | bool
 

@@ -11,16 +11,16 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from tacit._support.interrupts import uninterrupted
+from tacit._support.names import check_name
 from tacit.boundary import Progress, reader
 from tacit.errors import InputError, expected
-from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
-from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import guarantee_from_plain
-from tacit.screening import Screen, Screening
+from tacit.screen_release import Screen, Screening
 
 
 def screen(

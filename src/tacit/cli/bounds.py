@@ -36,8 +36,8 @@ def bounds(
 ) -> None:
     """Spend privacy on a suggestion for a column's bounds. For when nobody can say them from knowledge."""
     import tacit
-    from tacit.files import check_apart, check_writable
-    from tacit.skeleton import toml_key, toml_value
+    from tacit._support.files import check_apart, check_writable
+    from tacit.cli.template import toml_key, toml_value
 
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
         raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")

@@ -33,10 +33,10 @@ def new(
     as_json: Json = False,
 ) -> None:
     """Open an account: the most ever to be spent on a dataset. Makes the ledger if it is not there."""
-    from tacit.interrupts import uninterrupted
+    from tacit._support.interrupts import uninterrupted
+    from tacit._support.names import check_name
     from tacit.ledger import Ledger
     from tacit.ledger.unit import unit_of, unit_words
-    from tacit.names import check_name
     from tacit.privacy.guarantees import guarantee_from_plain
 
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}

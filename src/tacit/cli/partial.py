@@ -27,8 +27,8 @@ def partial(
 ) -> None:
     """Add up one site's rows for a trusted party that pools. SENSITIVE: no noise, no protection."""
     import tacit
+    from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine
-    from tacit.files import check_apart, check_writable
     from tacit.partials import check_suffix
 
     check_suffix(output)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from tacit._support.names import check_name
 from tacit.errors import InputError, RefusedError, expected
 from tacit.ledger import store
 from tacit.ledger.accounts import Account, replay
@@ -19,7 +20,6 @@ from tacit.ledger.head import Head, heads_of, today
 from tacit.ledger.published import disagreements
 from tacit.ledger.state import State
 from tacit.ledger.unit import unit_of
-from tacit.names import check_name
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee

@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from tacit.models.model import Problem
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 
 
 def share_from_draws(problem: Problem, settings: Settings) -> Chain:
@@ -28,8 +28,8 @@ def share_from_draws(problem: Problem, settings: Settings) -> Chain:
     import jax.numpy as jnp
     from jax.scipy.special import gammaln
 
+    from tacit.numerics.gamma_ratio import log_gamma_ratio
     from tacit.samplers.enumeration import draw_latent
-    from tacit.samplers.gamma_ratio import log_gamma_ratio
 
     numbers, law, n = problem.prior.to_plain(), problem.sample, problem.n
     a, b = float(numbers["a"]), float(numbers["b"])
@@ -108,7 +108,7 @@ def number_from_draws(problem: Problem, settings: Settings) -> Chain:
     from tacit.models.conjugate import ConjugateModel
     from tacit.models.one_number import OneNumber
     from tacit.samplers.drawn_sums import DrawnSum
-    from tacit.samplers.line_chain import line_chain
+    from tacit.samplers.grid_1d import line_chain
 
     model, law = problem.model, problem.sample
     assert isinstance(model, OneNumber)

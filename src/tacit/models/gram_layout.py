@@ -9,7 +9,7 @@ from tacit.models.cells import Cells
 from tacit.models.model import Problem, Site
 from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
-from tacit.samplers.chain import Chain, Either
+from tacit.runtime.chain import Chain, Either
 from tacit.statistics.design import Product
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments

@@ -11,7 +11,7 @@ from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client, LevelCode
 from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.unary_encoding import UnaryEncoding
-from tacit.samplers.chain import Chain, Settings
+from tacit.runtime.chain import Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -42,7 +42,7 @@ def level_summary(client: Client, reports: Any) -> Any:
 
 def shares_chain(problem: Problem, concentration: Sequence[float], settings: Settings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
-    from tacit.samplers.evidence_chain import (
+    from tacit.samplers.pooled_posterior import (
         ExpandedReports,
         NoisyCounts,
         PatternReports,

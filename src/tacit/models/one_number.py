@@ -27,12 +27,12 @@ from tacit.protocols.client import Client, LatticeNumber
 from tacit.protocols.domain import Block
 from tacit.protocols.noisy_number import NoisyNumber
 from tacit.protocols.noisy_vector import NoisyVector
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.power_sums import PowerSums
 
 if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import Law
+    from tacit.likelihoods.clamped_laws import Law
 
 _STEPS = 2**20  # of a device's lattice from 0 to 1: far finer than the noise of any report
 _MOST_COUNTS = 10_000
@@ -208,7 +208,7 @@ def _evidence(problem: Problem, settings: Settings) -> Chain:
 
     Several releases of the same sums, whose likelihood has no closed form, are left to NUTS.
     """
-    from tacit.samplers.evidence_chain import BinnedReports, Sums
+    from tacit.samplers.pooled_posterior import BinnedReports, Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)
@@ -230,7 +230,7 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
     """The same posterior with the released sums, moved to where sums can be, taken for the exact ones."""
     import jax.numpy as jnp
 
-    from tacit.samplers.evidence_chain import Sums
+    from tacit.samplers.pooled_posterior import Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)
@@ -255,10 +255,10 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
 
 
 def _chain(problem: Problem, pieces: list[Any], settings: Settings) -> Chain:
-    from tacit.samplers.evidence_chain import evidence_chain
+    from tacit.likelihoods.noisy_sums import closed
+    from tacit.samplers.grid_1d import line_chain
     from tacit.samplers.importance_chain import importance_chain
-    from tacit.samplers.line_chain import line_chain
-    from tacit.samplers.noisy_sums import closed
+    from tacit.samplers.pooled_posterior import evidence_chain
 
     model = problem.model
     assert isinstance(model, OneNumber)

@@ -17,7 +17,8 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from tacit.errors import did_you_mean, expected
-from tacit.privacy import bounded_range, gaussian, response_beside
+from tacit.privacy import bounded_range, gaussian
+from tacit.privacy import randomized_response_joint as response_beside
 from tacit.privacy.basis import Basis
 from tacit.privacy.conversions import (
     Real,

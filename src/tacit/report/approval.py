@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tacit._support.printable import in_prose, statistic_in_prose
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Central
-from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
-from tacit.printable import in_prose, statistic_in_prose
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tacit.mechanisms.dp_sgd import DescentPoint
+from tacit._support.printable import in_prose, statistic_in_prose
+from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Crossing
 from tacit.mechanisms.person import Person
-from tacit.mechanisms.posterior_sample import PosteriorDraws
-from tacit.mechanisms.private_chain import ChainDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
+from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.models.draw_law import DrawLaw
 from tacit.plan import Plan
-from tacit.printable import in_prose, statistic_in_prose
 from tacit.schema import Category
 
 

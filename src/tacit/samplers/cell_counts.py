@@ -32,12 +32,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
-from tacit.samplers.binomial_splits import scores, split
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.numerics.binomial_splits import scores, split
+from tacit.numerics.least_squares import Frame, peak
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.coefficients import move_coefficients
 from tacit.samplers.hamiltonian import hamiltonian
-from tacit.samplers.least_squares import Frame, peak
-from tacit.samplers.moment_marginal import Coordinates
+from tacit.samplers.marginal_likelihood_glm import Coordinates
 from tacit.samplers.noises import Noises, split_by_site
 
 WINDOW = 16

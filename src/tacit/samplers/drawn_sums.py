@@ -19,7 +19,7 @@ import numpy as np
 from jax.scipy.special import gammaln
 from numpy.polynomial.legendre import leggauss
 
-from tacit.samplers.clamped_laws import Law, power_moments
+from tacit.likelihoods.clamped_laws import Law, power_moments
 
 _MOST_NODES = 1024
 _REACH = 8.0

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammainc, gammaln
 
-from tacit.samplers.link_moments import Link, below, enough
+from tacit.likelihoods.link_moments import Link, below, enough
 
 _FEW = 40
 """The largest K for which sums are written out: a program has a line for every term."""

@@ -34,8 +34,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve
 
-from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.conjugate_gram import Centred, Numbers, draw_parameters
+from tacit.likelihoods.conjugate_gram import Centred, Numbers, draw_parameters
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.gram_moments_clt import (
     CovariateLaw,
     canonical_order,

@@ -34,7 +34,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from tacit.canonical import BOOLEANS, identifier_form, is_number, level_form
+from tacit._support.cell_forms import BOOLEANS, identifier_form, is_number, level_form
 from tacit.schema import Category
 
 _DAY = timedelta(days=1)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute
 from pyarrow import types
 
-from tacit.canonical import NUMBER, SPACES, decimal_of
+from tacit._support.cell_forms import NUMBER, SPACES, decimal_of
 from tacit.errors import expected
 from tacit.schema import Category, Identifier, Number
 from tacit.schema import Parsed as Column

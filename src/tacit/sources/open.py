@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tacit.canonical import NUMBER
+from tacit._support.cell_forms import NUMBER
+from tacit._support.files import DATA_SUFFIXES
 from tacit.errors import did_you_mean, expected
-from tacit.files import DATA_SUFFIXES
 from tacit.schema import Schema
 from tacit.sources import duckdb_tables
 from tacit.sources.arrow_files import open_ipc, open_parquet

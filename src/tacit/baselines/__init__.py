@@ -1,0 +1,1 @@
+"""Published private estimators without a posterior, to compare with."""
