@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.models.bernoulli import BetaPrior
-from tacit.models.gamma_prior import GammaPrior
+from tacit.models.exponential import GammaPrior
 from tacit.models.model import Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number, counts_coding
 from tacit.models.support import POSITIVE, SHARE

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import number_from_draws
 from tacit.models.count_family import CountFamily
-from tacit.models.gamma_prior import GammaPrior
+from tacit.models.exponential import GammaPrior
 from tacit.models.model import Example, Method, Prior
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
