@@ -37,7 +37,7 @@ class CountFamily(OneNumber):
         """log P(Y = j) for each j of ``counts``, an array, in JAX, for any finite natural coordinate."""
 
     def tail(self, most: int, natural: Any) -> Any:
-        """P(Y >= ``most``): what the probabilities below leave, right to 1e-16; a closed form is right to all digits."""
+        """P(Y >= ``most``): what those below leave, with their rounding; a closed form has more digits."""
         import jax.numpy as jnp
 
         below = jnp.exp(self.log_pmf(jnp.arange(most, dtype=jnp.result_type(float)), natural))
