@@ -1,5 +1,6 @@
 """Differentially private Bayesian inference: a small private release in, an honest posterior out."""
 
+from tacit._support.moved import install as _install_old_paths
 from tacit.audit.audit import Audit as Audit
 from tacit.audit.audit import audit as audit
 from tacit.boundary import partial as partial
@@ -155,3 +156,11 @@ __all__ = [
     "split",
     "write_report",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, and none of the modules that hold them."""
+    return list(__all__)
+
+
+_install_old_paths()

@@ -12,12 +12,13 @@ from scipy.stats import gamma, kstest
 
 from tacit.errors import InputError
 from tacit.likelihoods.clamped_laws import ClampedCounts, ClampedExponential, GammaCoordinate
+from tacit.likelihoods.evidence import BinnedReports, Sums
 from tacit.likelihoods.noisy_sums import closed, normal_laplace
 from tacit.models.poisson import Poisson
 from tacit.runtime.backend import float64, run
 from tacit.runtime.chain import Settings
 from tacit.samplers.grid_1d import _piecewise_linear, line_chain
-from tacit.samplers.pooled_posterior import BinnedReports, Sums, evidence_chain
+from tacit.samplers.pooled_posterior import evidence_chain
 from tacit.samplers.report_summaries import binned
 
 EXPONENTIAL = ClampedExponential(shape=2.0, rate=0.5)

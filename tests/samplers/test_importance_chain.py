@@ -10,11 +10,12 @@ import pytest
 
 from tacit.errors import InputError
 from tacit.likelihoods.clamped_laws import ClampedNormal
+from tacit.likelihoods.evidence import BinnedReports, Sums
 from tacit.likelihoods.noisy_sums import two_normal_laplace
 from tacit.runtime.backend import float64, run
 from tacit.runtime.chain import Settings
 from tacit.samplers.importance_chain import importance_chain
-from tacit.samplers.pooled_posterior import BinnedReports, Sums, evidence_chain
+from tacit.samplers.pooled_posterior import evidence_chain
 from tacit.samplers.report_summaries import binned
 
 LAW = ClampedNormal(mean_sd=0.5, sd_median=0.3, sd_spread=0.7)

@@ -14,20 +14,19 @@ from tacit.likelihoods.clamped_laws import (
     ClampedNormal,
     GammaCoordinate,
 )
-from tacit.models.geometric import Geometric
-from tacit.models.poisson import Poisson
-from tacit.runtime.backend import run
-from tacit.runtime.chain import Settings
-from tacit.samplers.pooled_posterior import (
+from tacit.likelihoods.evidence import (
     BinnedReports,
     ExpandedReports,
     NoisyCounts,
     PatternReports,
     ResponseReports,
     Sums,
-    evidence_chain,
-    simplex_chain,
 )
+from tacit.models.geometric import Geometric
+from tacit.models.poisson import Poisson
+from tacit.runtime.backend import run
+from tacit.runtime.chain import Settings
+from tacit.samplers.pooled_posterior import evidence_chain, simplex_chain
 from tacit.samplers.report_summaries import (
     binned,
     distinct_patterns,

@@ -17,7 +17,7 @@ from jax.scipy.special import log_ndtr
 from numpy.polynomial.legendre import leggauss
 
 from tacit.likelihoods.clamped_laws import Law
-from tacit.samplers.pooled_posterior import Sums
+from tacit.likelihoods.evidence import Sums
 
 _NODES, _WEIGHTS = leggauss(32)
 _NORMAL_REACH, _LAPLACE_REACH = 8.0, 40.0  # standard deviations, scales

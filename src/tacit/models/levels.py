@@ -42,13 +42,8 @@ def level_summary(client: Client, reports: Any) -> Any:
 
 def shares_chain(problem: Problem, concentration: Sequence[float], settings: Settings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
-    from tacit.samplers.pooled_posterior import (
-        ExpandedReports,
-        NoisyCounts,
-        PatternReports,
-        ResponseReports,
-        simplex_chain,
-    )
+    from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
+    from tacit.samplers.pooled_posterior import simplex_chain
 
     pieces: list[Any] = []
     for site in problem.sites:

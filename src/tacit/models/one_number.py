@@ -2,7 +2,7 @@
 
 A cell x is clamped to its bounds and mapped to a number c, affinely: to [-1, 1], or from [0, high] to [0, 1]. Clamping
 is part of the model: c follows the rectified law of the family, its own density inside the bounds and an atom at each
-end (`samplers.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x before
+end (`likelihoods.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x before
 clamping. Three kinds of evidence are about c, and a posterior takes any number of each:
 
 * a central release: sums over n rows of the powers of c (`PowerSums`) plus noise. By the central limit theorem the
@@ -208,7 +208,7 @@ def _evidence(problem: Problem, settings: Settings) -> Chain:
 
     Several releases of the same sums, whose likelihood has no closed form, are left to NUTS.
     """
-    from tacit.samplers.pooled_posterior import BinnedReports, Sums
+    from tacit.likelihoods.evidence import BinnedReports, Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)
@@ -230,7 +230,7 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
     """The same posterior with the released sums, moved to where sums can be, taken for the exact ones."""
     import jax.numpy as jnp
 
-    from tacit.samplers.pooled_posterior import Sums
+    from tacit.likelihoods.evidence import Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)

@@ -2,7 +2,7 @@
 
 Nobody proved how near to the density such draws come. The length of a run is `cooling_for` the number of rows, which is
 public; each draw has a run of its own, so that draws are independent given the rows. Every step has 64 random bits of
-its own from the entropy source. Slopes are computed in float32, energies in float64 (`cooled_particles` says why that
+its own from the entropy source. Slopes are computed in float32, energies in float64 (`smc` says why that
 is right).
 """
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from tacit.errors import expected
 from tacit.likelihoods.clamped_laws import Law
+from tacit.likelihoods.evidence import BinnedReports, Sums
 from tacit.likelihoods.noisy_sums import log_marginal
 from tacit.runtime.chain import Arrays, Chain, Settings
-from tacit.samplers.pooled_posterior import BinnedReports, Sums
 
 _LOWEST, _HIGHEST = -60.0, 30.0  # the prior's tails fall no slower than e^-|phi|
 _SCAN, _ROUNDS, _TABLE = 65, 7, 513

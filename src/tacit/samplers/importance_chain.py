@@ -22,10 +22,11 @@ from jax.scipy.linalg import solve_triangular
 
 from tacit.errors import expected
 from tacit.likelihoods.clamped_laws import Law
+from tacit.likelihoods.evidence import BinnedReports, Sums
 from tacit.likelihoods.noisy_sums import log_marginal
 from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.laplace_preconditioned_nuts import find_peak
-from tacit.samplers.pooled_posterior import BinnedReports, Sums, law_geometry
+from tacit.samplers.pooled_posterior import law_geometry
 
 _FEWEST_PLACES, _PLACES_A_DRAW = 2048, 8
 _DEGREES = 5.0

@@ -14,7 +14,7 @@ is a literal past the float64 range (``1e999``): no infinity and no NaN is ever 
 Dates and timestamps are days since 1970-01-01 (UTC where a zone is known), durations are days, a time of day is a
 fraction of a day.
 
-**Levels and identifiers** are compared in the one form that `canonical` gives them, from a cell's text or, for typed
+**Levels and identifiers** are compared in the one form that `cell_forms` gives them, from a cell's text or, for typed
 cells, from its literal. Integers and decimals are written exactly; a float is the shortest decimal that its own width
 prints (so that 0.1 is 0.1 as float16, float32 and float64); booleans are 1 and 0; dates are written ``2020-01-31``;
 bytes are themselves, UTF-8 or not; text is its UTF-8; any other object is its ``str``, and missing where that fails. A

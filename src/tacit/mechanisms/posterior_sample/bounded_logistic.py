@@ -93,7 +93,7 @@ class BoundedLogisticLoss(LogisticLoss):
 
 
 def cosh_share(bound: float, size: int) -> float:
-    """cosh(bound / 2)^-size: what every table leaves, at least, of the acceptance (`samplers.ball_rejection`)."""
+    """cosh(bound / 2)^-size: what every table leaves of the acceptance (`private_samplers.ball_rejection`)."""
     return math.exp(-size * (bound / 2 + math.log1p(math.exp(-bound)) - math.log(2)))
 
 

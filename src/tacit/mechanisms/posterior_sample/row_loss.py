@@ -80,7 +80,7 @@ class RowLoss(Loss):
     def third_to_second(self) -> float | None:
         """A c with |l'''[u, v, v]| <= c |u| l''[v, v] for every record and theta; None where none is known.
 
-        It makes rejection fast (`samplers.rejection`) and is otherwise not needed.
+        It makes rejection fast (`private_samplers.rejection`) and is otherwise not needed.
         """
         return None
 
@@ -250,8 +250,8 @@ class RowLoss(Loss):
         """That of the sampler.
 
         Proof: rejection is exact and tries until a proposal is accepted, so that it never fails
-        (`samplers.rejection`); Langevin steps of the length in `samplers.langevin_schedule` are within gamma, and a
-        sum of finite gradients and normal numbers is finite. Of other chains nothing is proved. []
+        (`private_samplers.rejection`); Langevin steps of the length in `private_samplers.langevin_schedule` are within
+        gamma, and a sum of finite gradients and normal numbers is finite. Of other chains nothing is proved. []
         """
         return SAMPLERS[self.sampler]
 
