@@ -133,3 +133,14 @@ def test_the_readme_names_the_demo_and_the_tests_side_by_side():
     demo = next(number for number, line in enumerate(lines) if line.startswith("$ make demo"))
     assert lines[demo + 1].startswith("$ make test")
     assert demo < 30
+
+
+def test_the_changelog_has_versions_newest_first():
+    """Every version but the one that is being made has a date; the code's own is listed."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    found = re.findall(r"^## (\d+\.\d+\.\d+) \((unreleased|\d{4}-\d\d-\d\d)\)$", text, re.M)
+    assert len(found) == len(re.findall(r"^## ", text, re.M))
+    versions = [tuple(map(int, version.split("."))) for version, _ in found]
+    assert versions == sorted(set(versions), reverse=True)
+    assert all(date != "unreleased" for _, date in found[1:])
+    assert tacit.__version__ in [version for version, _ in found]
