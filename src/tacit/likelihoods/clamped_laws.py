@@ -33,12 +33,14 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import digamma, polygamma
 
 from tacit.errors import expected
-from tacit.likelihoods.gaussian_reports import (
+from tacit.likelihoods.report_densities import (
     exponential_gaussian_report,
+    exponential_report,
     lattice_gaussian_report,
+    lattice_report,
     normal_gaussian_report,
+    normal_report,
 )
-from tacit.likelihoods.report_densities import exponential_report, lattice_report, normal_report
 from tacit.runtime.chain import Arrays
 
 MOST_COUNTS = 100_000
