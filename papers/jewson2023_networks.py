@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from comparisons.network_methods import Descent, network_descents, network_draws
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
-from tacit.models.network_function import output, weight_names
+from tacit.models.network import output, weight_names
 from tacit.noise.noisy_steps import calibrated_steps, chance_below
 from tacit.privacy.beta_divergence import beta_for, default_beta, weight_for
 from tacit.privacy.guarantees import ApproxDP

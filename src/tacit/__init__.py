@@ -34,7 +34,7 @@ from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
 from tacit.models.exponential import Exponential as Exponential
-from tacit.models.gamma_prior import GammaPrior as GammaPrior
+from tacit.models.exponential import GammaPrior as GammaPrior
 from tacit.models.geometric import Geometric as Geometric
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior

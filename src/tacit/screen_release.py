@@ -155,7 +155,7 @@ class Screen:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        crossing = self.plan.crossing(self.law)
+        crossing = self.crossing
         object.__setattr__(self, "law", crossing.law)
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")

@@ -160,7 +160,7 @@ def headings(page):
     return {re.sub(r"[^\w]+", "-", title.lower()).strip("-") for title in titles}
 
 
-BESIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+BESIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda p: p.stem)

@@ -12,17 +12,28 @@ from scipy.stats import beta, gamma, lognorm, norm
 
 from tacit.errors import InputError
 from tacit.likelihoods.clamped_laws import (
+    BetaCoordinate,
+    ClampedCounts,
     ClampedExponential,
-    ClampedGeometric,
     ClampedNormal,
-    ClampedPoisson,
+    GammaCoordinate,
     moments,
     power_moments,
 )
+from tacit.models.geometric import Geometric
+from tacit.models.poisson import Poisson
 from tacit.runtime.backend import float64
 
 NORMAL = ClampedNormal(mean_sd=1.5, sd_median=0.4, sd_spread=0.9)
 EXPONENTIAL = ClampedExponential(shape=0.7, rate=0.2)
+
+
+def clamped_poisson(most, shape, rate):
+    return ClampedCounts(Poisson("y"), most, GammaCoordinate(shape, rate))
+
+
+def clamped_geometric(most, a, b):
+    return ClampedCounts(Geometric("y"), most, BetaCoordinate(a, b))
 
 
 def normal_moment(mean, sd, k):
@@ -83,7 +94,7 @@ def test_moments_of_a_clamped_exponential_number(rate):
 
 @pytest.mark.parametrize(("most", "rate"), [(1, 1e-5), (1, 40.0), (20, 0.3), (20, 20.0), (20, 900.0), (500, 480.0)])
 def test_moments_of_a_clamped_poisson_count(most, rate):
-    values, _ = found_moments(ClampedPoisson(most, shape=1.0, rate=0.1), {"rate": rate})
+    values, _ = found_moments(clamped_poisson(most, shape=1.0, rate=0.1), {"rate": rate})
     with mpmath.workdps(30):
         masses = [mpmath.exp(j * mpmath.log(rate) - rate - mpmath.loggamma(j + 1)) for j in range(most)]
         exact = [float(counts_moment(masses, most, k)) for k in range(1, 5)]
@@ -92,7 +103,7 @@ def test_moments_of_a_clamped_poisson_count(most, rate):
 
 @pytest.mark.parametrize(("most", "p"), [(1, 0.999), (20, 1e-6), (20, 0.2), (500, 0.01)])
 def test_moments_of_a_clamped_geometric_count(most, p):
-    values, _ = found_moments(ClampedGeometric(most, a=1.0, b=2.0), {"p": p})
+    values, _ = found_moments(clamped_geometric(most, a=1.0, b=2.0), {"p": p})
     with mpmath.workdps(30):
         masses = [mpmath.mpf(p) * (1 - mpmath.mpf(p)) ** j for j in range(most)]
         exact = [float(counts_moment(masses, most, k)) for k in range(1, 5)]
@@ -117,8 +128,8 @@ PRIORS = [
     (NORMAL, 0, "mean", norm(0, 1.5)),
     (NORMAL, 1, "sd", lognorm(0.9, scale=0.4)),
     (EXPONENTIAL, 0, "rate", gamma(0.7, scale=5.0)),
-    (ClampedPoisson(12, shape=3.0, rate=0.5), 0, "rate", gamma(3.0, scale=2.0)),
-    (ClampedGeometric(9, a=0.5, b=2.0), 0, "p", beta(0.5, 2.0)),
+    (clamped_poisson(12, shape=3.0, rate=0.5), 0, "rate", gamma(3.0, scale=2.0)),
+    (clamped_geometric(9, a=0.5, b=2.0), 0, "p", beta(0.5, 2.0)),
 ]
 
 
@@ -147,10 +158,10 @@ def test_priors_are_what_they_say_and_their_coordinates_are_standard(law, index,
         lambda: ClampedNormal(0.0, 1.0, 1.0),
         lambda: ClampedNormal(1.0, -1.0, 1.0),
         lambda: ClampedExponential(float("nan"), 1.0),
-        lambda: ClampedPoisson(0, 1.0, 1.0),
-        lambda: ClampedPoisson(10**6, 1.0, 1.0),
-        lambda: ClampedGeometric(True, 1.0, 1.0),
-        lambda: ClampedGeometric(5, 1.0, float("inf")),
+        lambda: clamped_poisson(0, 1.0, 1.0),
+        lambda: clamped_poisson(10**6, 1.0, 1.0),
+        lambda: clamped_geometric(True, 1.0, 1.0),
+        lambda: clamped_geometric(5, 1.0, float("inf")),
     ],
 )
 def test_it_refuses_numbers_that_are_no_prior(make):
@@ -160,7 +171,7 @@ def test_it_refuses_numbers_that_are_no_prior(make):
 
 def test_far_out_everything_stays_finite():
     """A sampler may look anywhere: values and slopes at phi = +-40 and reports at both ends are numbers."""
-    laws = [NORMAL, EXPONENTIAL, ClampedPoisson(20, 1.0, 0.1), ClampedGeometric(20, 1.0, 1.0)]
+    laws = [NORMAL, EXPONENTIAL, clamped_poisson(20, 1.0, 0.1), clamped_geometric(20, 1.0, 1.0)]
     z = np.array([-1.0, 0.0, 0.37, 1.0])
     with float64():
         for law in laws:

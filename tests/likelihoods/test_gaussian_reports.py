@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from tacit.likelihoods.gaussian_reports import (
+from tacit.likelihoods.report_densities import (
     exponential_gaussian_report,
     lattice_gaussian_report,
     normal_gaussian_report,

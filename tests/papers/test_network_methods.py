@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from comparisons.network_methods import Descent, clipped_sum, network_descents, network_draws
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
-from tacit.models.network_function import output, weight_names
+from tacit.models.network import output, weight_names
 from tacit.private_samplers.smc import Cooling
 from tacit.runtime.backend import float64
 

@@ -18,7 +18,7 @@ from scipy.stats import kstest
 from private_toy import Posterior, Prior, Toy
 from tacit.noise.entropy import OSEntropy
 from tacit.private_samplers.barker_correction import NOISE_SD, correction
-from tacit.private_samplers.entropy_numbers import EntropyNumbers
+from tacit.private_samplers.entropy_arrays import EntropyNumbers
 from tacit.private_samplers.private_hamiltonian import hamiltonian_chain
 from tacit.private_samplers.private_langevin import langevin_chain, longest_step
 from tacit.private_samplers.private_tests import Barker, Penalty

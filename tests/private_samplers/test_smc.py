@@ -13,7 +13,7 @@ from scipy.stats import binomtest, ks_2samp, kstest, norm
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
 from tacit.mechanisms.posterior_sample.loss import Settings
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
-from tacit.models.network_function import output, weight_names
+from tacit.models.network import output, weight_names
 from tacit.private_samplers.particle_draws import cooling_for, draw_by_particles, run_of
 from tacit.private_samplers.smc import Cooling, cooled
 from tacit.runtime.backend import float64

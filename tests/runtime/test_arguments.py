@@ -31,8 +31,7 @@ def _texts(
     """The programs of a method before compilation: NUTS, and fresh noise where there is that."""
     import jax
 
-    from tacit.runtime.arguments import _program
-    from tacit.runtime.backend import float64
+    from tacit.runtime.backend import _program, float64
 
     plan = tacit.Plan(model, schema, tacit.ApproxDP(epsilon, 1e-6) if normal else tacit.PureDP(epsilon))
     problem = problem_of(plan, None, n)
@@ -80,8 +79,7 @@ def test_another_model_changes_the_program() -> None:
 def test_what_is_an_argument_and_what_is_a_constant() -> None:
     import jax.numpy as jnp
 
-    from tacit.runtime.arguments import _program
-    from tacit.runtime.backend import argument, float64
+    from tacit.runtime.backend import _program, argument, float64
 
     def text(n: Any) -> str:
         with float64():
@@ -96,8 +94,7 @@ def test_what_is_an_argument_and_what_is_a_constant() -> None:
 def test_each_shape_has_its_program_and_each_function_its_arguments() -> None:
     import jax.numpy as jnp
 
-    from tacit.runtime.arguments import with_arguments
-    from tacit.runtime.backend import argument, float64
+    from tacit.runtime.backend import argument, float64, with_arguments
 
     def scaled(by: Any) -> Any:
         return with_arguments(lambda x, y: {"a": x * by[0], "b": (y.sum() + by.sum(),)})

@@ -11,10 +11,11 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from tacit.errors import InputError
-from tacit.likelihoods.clamped_laws import ClampedExponential, ClampedPoisson
+from tacit.likelihoods.clamped_laws import ClampedCounts, ClampedExponential, GammaCoordinate
 from tacit.likelihoods.evidence import BinnedReports, Sums
 from tacit.likelihoods.noisy_sums import closed, normal_laplace
 from tacit.likelihoods.report_summaries import binned
+from tacit.models.poisson import Poisson
 from tacit.runtime.backend import float64, run
 from tacit.runtime.chain import Settings
 from tacit.samplers.grid_1d import _piecewise_linear, line_chain
@@ -83,7 +84,7 @@ def test_it_agrees_with_nuts():
     The planted fault, a noise that is taken for half as large, moves the spread by more.
     """
     rng = np.random.default_rng(3)
-    law = ClampedPoisson(10, shape=2.0, rate=0.5)
+    law = ClampedCounts(Poisson("y"), 10, GammaCoordinate(shape=2.0, rate=0.5))
     values = np.minimum(rng.poisson(3.0, 1300), 10) / 10
     parts = [binned(values[:900] + rng.laplace(size=900) * 2, 0, 1, 101)]
     parts += [binned(values[900:1000] + rng.normal(size=100), -8, 9, 301)]

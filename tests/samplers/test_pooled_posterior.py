@@ -7,7 +7,13 @@ import pytest
 from scipy.stats import kstest, norm
 
 from tacit.errors import InputError
-from tacit.likelihoods.clamped_laws import ClampedExponential, ClampedGeometric, ClampedNormal, ClampedPoisson
+from tacit.likelihoods.clamped_laws import (
+    BetaCoordinate,
+    ClampedCounts,
+    ClampedExponential,
+    ClampedNormal,
+    GammaCoordinate,
+)
 from tacit.likelihoods.evidence import (
     BinnedReports,
     ExpandedReports,
@@ -24,6 +30,8 @@ from tacit.likelihoods.report_summaries import (
     response_counts,
     unary_expansion,
 )
+from tacit.models.geometric import Geometric
+from tacit.models.poisson import Poisson
 from tacit.runtime.backend import run
 from tacit.runtime.chain import Settings
 from tacit.samplers.pooled_posterior import evidence_chain, simplex_chain
@@ -34,8 +42,8 @@ SETTINGS = Settings(warmup=300, draws=RANKED * THIN)
 LAWS = {
     "normal": ClampedNormal(mean_sd=0.5, sd_median=0.4, sd_spread=0.6),
     "exponential": ClampedExponential(shape=3.0, rate=1.0),
-    "poisson": ClampedPoisson(10, shape=2.0, rate=0.5),
-    "geometric": ClampedGeometric(10, a=2.0, b=4.0),
+    "poisson": ClampedCounts(Poisson("y"), 10, GammaCoordinate(shape=2.0, rate=0.5)),
+    "geometric": ClampedCounts(Geometric("y"), 10, BetaCoordinate(a=2.0, b=4.0)),
 }
 
 
@@ -43,9 +51,10 @@ def draw_parameters(law, rng):
     if isinstance(law, ClampedNormal):
         sd = law.sd_median * np.exp(law.sd_spread * rng.normal())
         return {"mean": law.mean_sd * rng.normal(), "sd": sd}
-    if isinstance(law, ClampedGeometric):
-        return {"p": rng.beta(law.a, law.b)}
-    return {"rate": rng.gamma(law.shape) / law.rate}
+    if isinstance(law, ClampedCounts) and isinstance(law.coordinate, BetaCoordinate):
+        return {"p": rng.beta(law.coordinate.a, law.coordinate.b)}
+    prior = law if isinstance(law, ClampedExponential) else law.coordinate
+    return {"rate": rng.gamma(prior.shape) / prior.rate}
 
 
 def draw_values(law, parameters, n, rng):
@@ -54,7 +63,7 @@ def draw_values(law, parameters, n, rng):
         return np.clip(rng.normal(parameters["mean"], parameters["sd"], n), -1, 1)
     if isinstance(law, ClampedExponential):
         return np.minimum(rng.exponential(1 / parameters["rate"], n), 1)
-    if isinstance(law, ClampedPoisson):
+    if isinstance(law.family, Poisson):
         return np.minimum(rng.poisson(parameters["rate"], n), law.most) / law.most
     return np.minimum(rng.geometric(parameters["p"], n) - 1, law.most) / law.most
 

@@ -12,22 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacit._support.printable import spelled_out
+from tacit.models.model import Model, required
 from tacit.models.registry import FAMILIES
 from tacit.plan import Plan
 from tacit.schema import check_column_name
-
-_ABOUT = {
-    "bernoulli": "the share of one of two levels: column",
-    "categorical": "the shares of several levels: column",
-    "normal": "mean and spread of a number: column",
-    "normal-mean": "the mean of a number whose spread is known: column, sd",
-    "exponential": "the rate of a waiting time: column",
-    "poisson": "the rate of a count: column",
-    "geometric": "tries until a success: column",
-    "linear": "a number explained by others: formula",
-    "logistic": "a yes or no explained by others: formula",
-    "poisson-regression": "a count explained by others: formula",
-}
 
 _TOP = """\
 # A plan says in public what will be released, before any row is read. Fill in the blanks ("" and []), delete the lines
@@ -62,7 +50,7 @@ def skeleton(columns: Mapping[str, str | None]) -> str:
     """The text of a plan file with blanks, for columns by name, each with its type or None where there is none."""
     for name in columns:
         check_column_name("column name", name)
-    families = "\n".join(f"#   {name:<19} {_ABOUT.get(name, 'see the reference')}" for name in FAMILIES)
+    families = "\n".join(f"#   {name:<19} {_about(model)}" for name, model in FAMILIES.items())
     said = 'column = ""               # the column that it is about; or, for a regression, in its place:\n'
     said += '# formula = "response ~ one + another"'
     width = max((len(toml_key(name)) for name in columns), default=0)
@@ -72,6 +60,11 @@ def skeleton(columns: Mapping[str, str | None]) -> str:
     ]
     types = " and types" if any(kind is not None for kind in columns.values()) else ""
     return _TOP.format(types=types, families=families, said=said) + "\n" + "\n".join(lines) + "\n" + _BUDGET
+
+
+def _about(model: type[Model]) -> str:
+    """What a family is for, and what its plan has to say."""
+    return f"{model.about}: {', '.join(required(model))}"
 
 
 def filled(plan: Plan) -> str:

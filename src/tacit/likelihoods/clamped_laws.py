@@ -7,8 +7,7 @@ nothing. Numbers are in mapped units:
     normal         c in [-1, 1]    x ~ N(mean, sd^2),                mean ~ N(centre, mean_sd^2),
                                                                      log sd ~ N(log sd_median, sd_spread^2)
     exponential    c in [0, 1]     x ~ Exponential(rate),            rate ~ Gamma(shape, rate)
-    poisson        c = min(Y, K)/K, Y ~ Poisson(rate) in counts,     rate ~ Gamma(shape, rate)
-    geometric      c = min(Y, K)/K, P(Y = j) = p (1 - p)^j, j >= 0,  p ~ Beta(a, b)
+    counts         c = min(Y, K)/K, Y with any pmf of one parameter, a rate ~ Gamma(shape, rate) or p ~ Beta(a, b)
 
 A log-normal prior for sd, because it is exactly normal in the coordinate that is sampled, and because it keeps off 0,
 where clamped data under noise say nothing about sd. Every law has coordinates phi, a vector of ``size`` real numbers in
@@ -29,17 +28,19 @@ from typing import Any, ClassVar, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammainc, gammaln, ndtr
+from jax.scipy.special import ndtr
 from numpy.polynomial.legendre import leggauss
 from scipy.special import digamma, polygamma
 
 from tacit.errors import expected
-from tacit.likelihoods.gaussian_reports import (
+from tacit.likelihoods.report_densities import (
     exponential_gaussian_report,
+    exponential_report,
     lattice_gaussian_report,
+    lattice_report,
     normal_gaussian_report,
+    normal_report,
 )
-from tacit.likelihoods.report_densities import exponential_report, lattice_report, normal_report
 from tacit.runtime.chain import Arrays
 
 MOST_COUNTS = 100_000
@@ -143,6 +144,76 @@ class ClampedNormal:
 
 
 @dataclass(frozen=True)
+class GammaCoordinate:
+    """A rate ~ Gamma(``shape``, ``rate``): its natural coordinate is its logarithm, t standardises that."""
+
+    shape: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        _check_positive(self)
+
+    @property
+    def _standard(self) -> tuple[float, float]:
+        """Mean and standard deviation of the logarithm."""
+        return float(digamma(self.shape) - math.log(self.rate)), math.sqrt(polygamma(1, self.shape))
+
+    def natural(self, t: Any) -> Any:
+        """The logarithm of the rate."""
+        mean, spread = self._standard
+        return jnp.clip(mean + spread * t, -_LOG_LIMIT, _LOG_LIMIT)
+
+    def value(self, natural: Any) -> Any:
+        """The rate."""
+        return jnp.exp(natural)
+
+    def place(self, rate: Any) -> Any:
+        """t of the rate."""
+        mean, spread = self._standard
+        return (jnp.log(rate) - mean) / spread
+
+    def log_prior(self, t: Any) -> Any:
+        """shape log(rate) - rate * rate, the Jacobian of the logarithm included."""
+        mean, spread = self._standard
+        return self.shape * (mean + spread * t) - self.rate * jnp.exp(self.natural(t))
+
+
+@dataclass(frozen=True)
+class BetaCoordinate:
+    """A share p ~ Beta(``a``, ``b``): its natural coordinate is its logit, t standardises that."""
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        _check_positive(self)
+
+    @property
+    def _standard(self) -> tuple[float, float]:
+        """Mean and standard deviation of the logit."""
+        return float(digamma(self.a) - digamma(self.b)), math.sqrt(polygamma(1, self.a) + polygamma(1, self.b))
+
+    def natural(self, t: Any) -> Any:
+        """The logit of p."""
+        mean, spread = self._standard
+        return mean + spread * t
+
+    def value(self, natural: Any) -> Any:
+        """p itself."""
+        return jax.nn.sigmoid(natural)
+
+    def place(self, p: Any) -> Any:
+        """t of p."""
+        mean, spread = self._standard
+        return (jnp.log(p) - jnp.log1p(-p) - mean) / spread
+
+    def log_prior(self, t: Any) -> Any:
+        """a log p + b log(1 - p), the Jacobian of the logit included."""
+        logit = self.natural(t)
+        return self.a * jax.nn.log_sigmoid(logit) + self.b * jax.nn.log_sigmoid(-logit)
+
+
+@dataclass(frozen=True)
 class ClampedExponential:
     """x ~ Exponential(rate) clamped to [0, 1]; rate ~ Gamma(``shape``, ``rate``), phi standardises its logarithm."""
 
@@ -155,17 +226,21 @@ class ClampedExponential:
     def __post_init__(self) -> None:
         _check_positive(self)
 
+    @property
+    def _coordinate(self) -> GammaCoordinate:
+        return GammaCoordinate(self.shape, self.rate)
+
     def parameters(self, phi: Any) -> Arrays:
         """``rate`` of x in mapped units."""
-        return {"rate": _exp(_log_gamma(self, phi[0]))}
+        return {"rate": jnp.exp(self._coordinate.natural(phi[0]))}
 
     def coordinates(self, parameters: Arrays) -> Any:
         """phi of the parameters."""
-        return _from_log_gamma(self, parameters["rate"])
+        return jnp.stack([self._coordinate.place(parameters["rate"])])
 
     def log_prior(self, phi: Any) -> Any:
-        """shape log(rate) - rate * rate, the Jacobian of the logarithm included."""
-        return _log_gamma_prior(self, phi[0])
+        """That of the rate."""
+        return self._coordinate.log_prior(phi[0])
 
     def atoms(self, phi: Any) -> tuple[Any, Any]:
         """The upper end, and nodes up to 50 / rate."""
@@ -182,95 +257,52 @@ class ClampedExponential:
         return exponential_gaussian_report(z, self.parameters(phi)["rate"], high=self.high, noise=noise)
 
 
-@dataclass(frozen=True)
-class ClampedPoisson:
-    """Y ~ Poisson(rate), c = min(Y, ``most``) / ``most``; rate ~ Gamma(``shape``, ``rate``) as counts a unit."""
+class CountPmf(Protocol):
+    """A distribution of counts 0, 1, 2, ... with one unknown ``parameter``, in its natural coordinate."""
 
+    parameter: ClassVar[str]
+
+    def log_pmf(self, counts: Any, natural: Any) -> Any:
+        """log P(Y = j) for each j of ``counts``."""
+        ...
+
+    def tail(self, most: int, natural: Any) -> Any:
+        """P(Y >= ``most``)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClampedCounts:
+    """c = min(Y, ``most``) / ``most`` for a count Y of ``family``; the prior of its parameter is ``coordinate``'s."""
+
+    family: CountPmf
     most: int
-    shape: float
-    rate: float
+    coordinate: GammaCoordinate | BetaCoordinate
     low: ClassVar[float] = 0.0
     high: ClassVar[float] = 1.0
     size: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        _check_most(self.most)
-        _check_positive(self)
+        if isinstance(self.most, bool) or not isinstance(self.most, int) or not 1 <= self.most <= MOST_COUNTS:
+            raise expected("most", self.most, f"to be a whole number from 1 to {MOST_COUNTS}")
 
     def parameters(self, phi: Any) -> Arrays:
-        """``rate``, in counts."""
-        return {"rate": _exp(_log_gamma(self, phi[0]))}
+        """The parameter by its name."""
+        return {self.family.parameter: self.coordinate.value(self.coordinate.natural(phi[0]))}
 
     def coordinates(self, parameters: Arrays) -> Any:
-        """phi of the parameters."""
-        return _from_log_gamma(self, parameters["rate"])
+        """phi of the parameter."""
+        return jnp.stack([self.coordinate.place(parameters[self.family.parameter])])
 
     def log_prior(self, phi: Any) -> Any:
-        """shape log(rate) - rate * rate, the Jacobian of the logarithm included."""
-        return _log_gamma_prior(self, phi[0])
+        """That of the parameter."""
+        return self.coordinate.log_prior(phi[0])
 
     def atoms(self, phi: Any) -> tuple[Any, Any]:
-        """The law itself."""
-        rate = self.parameters(phi)["rate"]
-        counts = np.arange(self.most, dtype=np.float64)
-        below = jnp.exp(counts * jnp.log(rate) - rate - gammaln(counts + 1))
-        return _counted(self.most, below, gammainc(float(self.most), rate))
-
-    def log_report(self, phi: Any, z: Any, scale: float) -> Any:
-        """See `lattice_report`."""
-        return lattice_report(z, self.atoms(phi)[1], high=self.high, scale=scale)
-
-    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
-        """See `lattice_gaussian_report`."""
-        return lattice_gaussian_report(z, self.atoms(phi)[1], high=self.high, noise=noise)
-
-
-@dataclass(frozen=True)
-class ClampedGeometric:
-    """P(Y = j) = p (1 - p)^j, c = min(Y, ``most``) / ``most``; p ~ Beta(``a``, ``b``), phi standardises its logit."""
-
-    most: int
-    a: float
-    b: float
-    low: ClassVar[float] = 0.0
-    high: ClassVar[float] = 1.0
-    size: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        _check_most(self.most)
-        _check_positive(self)
-
-    @property
-    def _standard(self) -> tuple[float, float]:
-        """Mean and standard deviation of the logit of p."""
-        a, b = self.a, self.b
-        return float(digamma(a) - digamma(b)), math.sqrt(polygamma(1, a) + polygamma(1, b))
-
-    def _logit(self, phi: Any) -> Any:
-        mean, spread = self._standard
-        return mean + spread * phi[0]
-
-    def parameters(self, phi: Any) -> Arrays:
-        """``p``, the chance that a count stops where it is."""
-        return {"p": jax.nn.sigmoid(self._logit(phi))}
-
-    def coordinates(self, parameters: Arrays) -> Any:
-        """phi of the parameters."""
-        mean, spread = self._standard
-        p = parameters["p"]
-        return jnp.stack([(jnp.log(p) - jnp.log1p(-p) - mean) / spread])
-
-    def log_prior(self, phi: Any) -> Any:
-        """a log p + b log(1 - p), the Jacobian of the logit included."""
-        logit = self._logit(phi)
-        return self.a * jax.nn.log_sigmoid(logit) + self.b * jax.nn.log_sigmoid(-logit)
-
-    def atoms(self, phi: Any) -> tuple[Any, Any]:
-        """The law itself."""
-        logit = self._logit(phi)
-        stay = jax.nn.log_sigmoid(-logit)
-        counts = np.arange(self.most, dtype=np.float64)
-        return _counted(self.most, jnp.exp(jax.nn.log_sigmoid(logit) + counts * stay), jnp.exp(self.most * stay))
+        """The distribution itself."""
+        natural = self.coordinate.natural(phi[0])
+        below = jnp.exp(self.family.log_pmf(np.arange(self.most, dtype=np.float64), natural))
+        return np.arange(self.most + 1) / self.most, jnp.append(below, self.family.tail(self.most, natural))
 
     def log_report(self, phi: Any, z: Any, scale: float) -> Any:
         """See `lattice_report`."""
@@ -291,32 +323,8 @@ def _with_ends(law: Any, points: Any, weights: Any, lowest: Any, highest: Any) -
     return jnp.concatenate([ends, points]), jnp.concatenate([jnp.stack([lowest, highest]), weights])
 
 
-def _counted(most: int, below: Any, last: Any) -> tuple[Any, Any]:
-    return np.arange(most + 1) / most, jnp.append(below, last)
-
-
 def _exp(value: Any) -> Any:
     return jnp.exp(jnp.clip(value, -_LOG_LIMIT, _LOG_LIMIT))
-
-
-def _standard_log_gamma(law: ClampedExponential | ClampedPoisson) -> tuple[float, float]:
-    """Mean and standard deviation of the logarithm of the prior."""
-    return float(digamma(law.shape) - math.log(law.rate)), math.sqrt(polygamma(1, law.shape))
-
-
-def _log_gamma(law: ClampedExponential | ClampedPoisson, t: Any) -> Any:
-    mean, spread = _standard_log_gamma(law)
-    return mean + spread * t
-
-
-def _from_log_gamma(law: ClampedExponential | ClampedPoisson, rate: Any) -> Any:
-    mean, spread = _standard_log_gamma(law)
-    return jnp.stack([(jnp.log(rate) - mean) / spread])
-
-
-def _log_gamma_prior(law: ClampedExponential | ClampedPoisson, t: Any) -> Any:
-    log_rate = _log_gamma(law, t)
-    return law.shape * log_rate - law.rate * _exp(log_rate)
 
 
 def _check_positive(law: Any) -> None:
@@ -326,8 +334,3 @@ def _check_positive(law: Any) -> None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-6 <= value <= 1e9:
             raise expected(name, value, "to be a number from 1e-6 to 1e9")
-
-
-def _check_most(most: object) -> None:
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_COUNTS:
-        raise expected("most", most, f"to be a whole number from 1 to {MOST_COUNTS}")

@@ -198,7 +198,7 @@ class NoisyCounts:
 
 
 def _as_arguments(piece: Sums | NoisyCounts) -> None:
-    """A program that is compiled for some n and scales then serves all others: see `tacit.runtime.arguments`."""
+    """A program that is compiled for some n and scales then serves all others: see `tacit.runtime.backend`."""
     for name in ("n", "scales"):
         object.__setattr__(piece, name, argument(getattr(piece, name)))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import share_from_draws
@@ -47,6 +48,7 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
     """
 
     family: ClassVar[str] = "bernoulli"
+    about: ClassVar[str] = "the share of one of two levels"
     column: str
 
     @classmethod
@@ -80,7 +82,7 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         """Exact by default."""
         return {
             "exact": Method(_exact, thin=1, releases=True),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 

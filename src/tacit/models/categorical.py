@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import shares_from_draws
@@ -54,6 +55,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
     """
 
     family: ClassVar[str] = "categorical"
+    about: ClassVar[str] = "the shares of several levels"
     column: str
 
     @classmethod
@@ -88,7 +90,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
         """Gibbs by default."""
         return {
             "gibbs": Method(_gibbs, thin=8),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 

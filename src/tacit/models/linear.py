@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
 from tacit.models.gram_layout import fourth_moments, free_grams, from_gram_part, noisy_grams
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
@@ -38,6 +39,8 @@ class LinearRegression(Regression, LocalModel):
     """
 
     family: ClassVar[str] = "linear"
+    about: ClassVar[str] = "a number explained by others"
+    papers: ClassVar[tuple[Paper, ...]] = (BERNSTEIN_2019,)
     moments: int = 2
     """4 releases the covariates' third and fourth moments as well, jointly, for the method ``gibbs-noisy``."""
 
@@ -106,12 +109,21 @@ class LinearRegression(Regression, LocalModel):
     def methods(self) -> Mapping[str, Method]:
         """By how they treat the latent exact sums; the docstrings of the builders say what each is for."""
         found = {
-            "collapsed": Method(with_reports(_collapsed, _inputs), thin=2, sites=True, releases=True, surveys=True),
-            "free": Method(with_reports(_free, _inputs), thin=2, sites=True, releases=True, surveys=True),
+            "collapsed": Method(
+                with_reports(_collapsed, _inputs),
+                thin=2,
+                sites=True,
+                releases=True,
+                surveys=True,
+                papers=(HOFFMAN_2014,),
+            ),
+            "free": Method(
+                with_reports(_free, _inputs), thin=2, sites=True, releases=True, surveys=True, papers=(HOFFMAN_2014,)
+            ),
             "gibbs-update": Method(_gibbs_update, thin=10),
             "gibbs-prior": Method(_gibbs_prior, thin=10),
-            "augment": Method(_augment, thin=50),
-            "individual": Method(_individual, thin=4),
+            "augment": Method(_augment, thin=50, papers=(JU_2022,)),
+            "individual": Method(_individual, thin=4, papers=(HOFFMAN_2014,)),
             "naive": Method(with_reports(_naive), thin=1, sites=True, releases=True, surveys=True),
         }
         return found if self.moments == 2 else {**found, "gibbs-noisy": Method(_gibbs_noisy, thin=10)}

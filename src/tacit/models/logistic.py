@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit.bibliography import JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
 from tacit.models.model import Example, Method, Problem
@@ -39,6 +40,8 @@ class LogisticRegression(MomentRegression):
     """
 
     family: ClassVar[str] = "logistic"
+    about: ClassVar[str] = "a yes or no explained by others"
+    papers: ClassVar[tuple[Paper, ...]] = (KULKARNI_2021,)
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
@@ -75,7 +78,7 @@ class LogisticRegression(MomentRegression):
         return {
             "cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
             **by_moments(_inputs),
-            "augment": Method(augment, thin=50, releases=True),
+            "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,)),
         }
 
     def default_method(self, schema: Schema) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.cells import Cells
 from tacit.models.gram_layout import site_noises
@@ -143,8 +144,10 @@ def by_moments(inputs: Build | None = None) -> dict[str, Method]:
     ``inputs`` is how ``marginal`` treats reports of inputs, for families that have them.
     """
     return {
-        "marginal": Method(with_reports(_marginal, inputs), thin=2, sites=True, releases=True, surveys=True),
-        "taylor": Method(_taylor, thin=2, sites=True, releases=True),
+        "marginal": Method(
+            with_reports(_marginal, inputs), thin=2, sites=True, releases=True, surveys=True, papers=(HOFFMAN_2014,)
+        ),
+        "taylor": Method(_taylor, thin=2, sites=True, releases=True, papers=(HOFFMAN_2014,)),
         "naive": Method(with_reports(_naive), thin=2, sites=True, releases=True, surveys=True),
     }
 

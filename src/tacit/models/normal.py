@@ -51,6 +51,7 @@ class Normal(OneNumber):
     """
 
     family: ClassVar[str] = "normal"
+    about: ClassVar[str] = "mean and spread of a number"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -43,7 +43,8 @@ class NormalMean(OneNumber, ConjugateModel):
     """
 
     family: ClassVar[str] = "normal-mean"
-    sd: float
+    about: ClassVar[str] = "the mean of a number whose spread is known"
+    sd: float = field(metadata={"asks": "the spread that is known, in the units of the column"})
 
     def __post_init__(self) -> None:
         if isinstance(self.sd, bool) or not isinstance(self.sd, int | float) or not 0 < self.sd < 1e300:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit.bibliography import JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
 from tacit.models.model import Example, Method
 from tacit.models.moment_exact import augment
@@ -31,6 +32,8 @@ class PoissonRegression(MomentRegression):
     """
 
     family: ClassVar[str] = "poisson-regression"
+    about: ClassVar[str] = "a count explained by others"
+    papers: ClassVar[tuple[Paper, ...]] = (KULKARNI_2021,)
     link: str = "softplus"
 
     def __post_init__(self) -> None:
@@ -79,7 +82,7 @@ class PoissonRegression(MomentRegression):
     @property
     def methods(self) -> Mapping[str, Method]:
         """By moments, and exact for few rows."""
-        return {**by_moments(), "augment": Method(augment, thin=50, releases=True)}
+        return {**by_moments(), "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,))}
 
     def draw_response(self, predictor: Any, schema: Schema, rng: Any) -> Any:
         """Counts, not yet clamped."""

@@ -35,6 +35,7 @@ class SoftmaxRegression(Regression):
     """
 
     family: ClassVar[str] = "softmax"
+    about: ClassVar[str] = "one of several levels explained by others"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

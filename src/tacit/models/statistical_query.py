@@ -32,6 +32,7 @@ class StatisticalQuery(Model, ConjugateModel):
     """
 
     family: ClassVar[str] = "query"
+    about: ClassVar[str] = "the mean of a number, drawn"
     column: str
 
     @classmethod

@@ -12,7 +12,7 @@ from tacit.errors import InputError
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
 from tacit.mechanisms.posterior_sample.loss import Settings
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
-from tacit.models.network_function import output, weight_names
+from tacit.models.network import output, weight_names
 from tacit.privacy.beta_divergence import Probabilities, gaussian
 
 HIDDEN, COLUMNS = 4, 3

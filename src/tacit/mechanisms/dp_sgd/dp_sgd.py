@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import ABADI_2016, ZHU_2022, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.dp_sgd.descent_loss import DescentLoss, descent_loss
 from tacit.mechanisms.dp_sgd.descent_settings import KEYS, DescentSettings
@@ -32,6 +33,11 @@ class DPSGD(DescentSettings, Drawing):
     """The mechanism that releases the last point of a private descent; its fields are those of `DescentSettings`."""
 
     kind: ClassVar[str] = "dp-sgd"
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """The descent, and how its steps are composed."""
+        return (ABADI_2016, ZHU_2022)
 
     @property
     def draws(self) -> int:

@@ -30,6 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.bibliography import Paper
 from tacit.errors import expected
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
@@ -195,11 +196,13 @@ class LossKind:
     """A kind of loss: ``build`` makes it for a plan, ``keys`` are the keys of ``[mechanism]`` that are its own.
 
     ``unclamped`` says that its proof asks nothing of the size of numbers, so that a schema need not clamp them.
+    `cite` names its ``papers``.
     """
 
     build: Builder
     keys: tuple[str, ...] = ()
     unclamped: bool = False
+    papers: tuple[Paper, ...] = ()
 
 
 def positive(name: str, value: object) -> float:

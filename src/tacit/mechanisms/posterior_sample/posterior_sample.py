@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import Paper
 from tacit.errors import BrokenMediumError, InputError, did_you_mean, expected
 from tacit.mechanisms.mechanism import Central, Crossing, Law
 from tacit.mechanisms.person import Person
@@ -163,6 +164,11 @@ class PosteriorSample(Settings, Drawing):
     """
 
     kind: ClassVar[str] = "posterior-sample"
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """Those of the loss."""
+        return loss_kind(self.loss).papers
 
     @property
     def takes_unclamped(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.bibliography import GEUMLEK_2017, JEWSON_2023
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.posterior_sample.beta_divergence import KEYS, beta_divergence
 from tacit.mechanisms.posterior_sample.bounded_logistic import bounded_logistic
@@ -11,9 +12,9 @@ from tacit.models.model import Model
 from tacit.schema import Schema
 
 LOSSES: dict[str, LossKind] = {
-    "log-likelihood": LossKind(log_likelihood),
-    "bounded-log-likelihood": LossKind(bounded_logistic, ("bound",)),
-    "beta-divergence": LossKind(beta_divergence, KEYS, unclamped=True),
+    "log-likelihood": LossKind(log_likelihood, papers=(GEUMLEK_2017,)),
+    "bounded-log-likelihood": LossKind(bounded_logistic, ("bound",), papers=(GEUMLEK_2017,)),
+    "beta-divergence": LossKind(beta_divergence, KEYS, unclamped=True, papers=(JEWSON_2023,)),
 }
 
 

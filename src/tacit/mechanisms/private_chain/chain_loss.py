@@ -101,7 +101,7 @@ class ChainLoss(NoisyLoss):
         """All states of one chain; ``record`` is filled with the noisy sums that it asked for."""
         import numpy as np
 
-        from tacit.private_samplers.entropy_numbers import EntropyNumbers
+        from tacit.private_samplers.entropy_arrays import EntropyNumbers
 
         evidence = self.evidence(numbers, collected, entropy, record)
         prior = PriorTerms(evidence.loss)

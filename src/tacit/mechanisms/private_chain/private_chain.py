@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import JEWSON_2023, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Law
 from tacit.mechanisms.posterior_sample.beta_divergence import KEYS
@@ -33,6 +34,11 @@ class PrivateChain(ChainSettings, Drawing):
     """The mechanism that releases states of a private chain; its fields are those of `ChainSettings`."""
 
     kind: ClassVar[str] = "private-chain"
+
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """Where the chains are compared."""
+        return (JEWSON_2023,)
 
     def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> ChainDraws:
         """The chain with noise calibrated to the budget, or with the numbers that a release has."""

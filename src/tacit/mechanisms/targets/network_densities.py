@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.mechanisms.targets.beta_densities import Bernoulli, Normal
-from tacit.models.network_function import output
+from tacit.models.network import output
 
 
 @dataclass(frozen=True)
