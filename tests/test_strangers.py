@@ -318,7 +318,8 @@ def test_more_reports_than_memory(tmp_path, monkeypatch):
 def test_no_other_thread_reads_the_reports():
     """One that still calls Python while the process ends makes it abort, with the work done; none is ever started."""
     code = (
-        "import os, sys, pyarrow.parquet\nfrom tacit.reports import Reports\nfound = len(os.listdir('/proc/self/task'))\n"
+        "import os, sys, pyarrow.parquet\nfrom tacit.reports import Reports\n"
+        "found = len(os.listdir('/proc/self/task'))\n"
         "Reports.load(sys.argv[1])\nprint(len(os.listdir('/proc/self/task')) - found)"
     )
     command = [sys.executable, "-c", code, str(FORMATS / "reports-1.parquet")]

@@ -57,7 +57,7 @@ def open_columns(path: Path) -> Generator[IntegerColumns]:
 
     with path.open("rb") as stream:
         try:
-            # Without `pre_buffer` no other thread reads: one that still calls Python while the process ends makes it abort.
+            # Without `pre_buffer` no other thread reads: one that calls Python while the process ends makes it abort.
             file = pq.ParquetFile(
                 stream,
                 thrift_string_size_limit=_LONGEST_TEXT,
