@@ -30,7 +30,8 @@ from tacit.signing.keys import PrivateKey, PublicKey, as_private_key, as_public_
 from tacit.signing.signature import Checked, Signature, check_signature, make_signature
 
 FORMAT = 1
-_LONGEST = 1000  # bits of a value in a file; no noise comes near, and a float holds it
+LONGEST = 1000
+"""Bits of a value in a file: no noise comes near, and a float holds it."""
 
 _FRAME = (
     "how each cell is stored in the frame did not depend on other people's rows, as it does where types were guessed "
@@ -184,8 +185,8 @@ class Release:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
-            if any(isinstance(value, int) and value.bit_length() > _LONGEST for value in values):
-                raise InputError(f"Expected values to be whole numbers of at most {_LONGEST} bits.")
+            if any(isinstance(value, int) and value.bit_length() > LONGEST for value in values):
+                raise InputError(f"Expected values to be whole numbers of at most {LONGEST} bits.")
             plan = Plan.from_plain(plain["plan"], earlier=_earlier(plain))
             release = cls(
                 plan=plan,

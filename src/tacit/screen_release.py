@@ -17,7 +17,7 @@ from typing import Any
 
 from tacit._support.files import read_text, write_atomically
 from tacit._support.names import check_name
-from tacit._support.reading import LARGEST_JSON, flag, strict_json
+from tacit._support.reading import LARGEST_JSON, check_format, flag, same, strict_json
 from tacit.errors import InputError, expected
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.person import person_from_plain
@@ -27,7 +27,7 @@ from tacit.plan import Plan
 from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
-from tacit.release import Release, check_receipt
+from tacit.release import LONGEST, Release, check_receipt
 from tacit.schema import Category, Schema
 from tacit.statistics.cell_classes import CellClasses
 
@@ -254,15 +254,13 @@ class Screen:
         """Read the JSON object; refuse what is unknown, missing or contradicts itself."""
         if not isinstance(plain, dict):
             raise InputError("Expected the screen to be a JSON object.")
-        version = plain.get("screen")
-        if not isinstance(version, int) or isinstance(version, bool):
-            raise expected("screen", version, "to be the whole number that every screen starts with")
-        if version != FORMAT:
-            raise expected("screen", version, f"to be {FORMAT}{'; a newer tacit wrote it' * (version > FORMAT)}")
+        check_format("screen", plain.get("screen"), FORMAT)
         try:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
+            if any(isinstance(value, int) and value.bit_length() > LONGEST for value in values):
+                raise InputError(f"Expected values to be whole numbers of at most {LONGEST} bits.")
             found = cls(
                 Screening.from_plain(plain["asked"]),
                 plain["n"],
@@ -280,7 +278,7 @@ class Screen:
             if name not in derived:
                 raise expected("screen field", name, f"to be one of {', '.join(derived)}")
         for name, value in derived.items():
-            if name not in plain or plain[name] != value:
+            if name not in plain or not same(plain[name], value):
                 raise InputError(f"Expected the screen's {name!r} to be what its question implies.")
         return found
 

@@ -122,3 +122,61 @@ def test_files_are_whole_and_no_other_is_overwritten(tmp_path, monkeypatch, name
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(tacit.InputError, match="to be writable"):
         write_atomically(tmp_path / ("x" * 300), b"", name="release", overwrite=True)
+
+
+def _device(path):
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("NOT TESTED: only root can make a device")
+
+
+SPECIAL = {
+    "pipe": os.mkfifo,
+    "device": _device,
+    "link to a file": lambda path: path.symlink_to(path.parent / "whole"),
+    "link to a pipe": lambda path: (os.mkfifo(path.parent / "pipe"), path.symlink_to("pipe")),
+}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_nothing_but_a_regular_file_is_replaced(tmp_path, kind, overwrite):
+    """As root, `-o /dev/stdout --overwrite > file` used to put a file in the place of the link, for everybody."""
+    (tmp_path / "whole").write_text("stays")
+    target = tmp_path / "target"
+    SPECIAL[kind](target)
+    before = os.lstat(target)
+    with pytest.raises(tacit.InputError, match="a new file or a regular file, not a link, a pipe or a device"):
+        write_atomically(target, b"new", name="output", overwrite=overwrite)
+    assert os.lstat(target) == before
+    assert (tmp_path / "whole").read_text() == "stays"
+    assert len(os.listdir(tmp_path)) == 2 + (kind == "link to a pipe")
+
+
+@pytest.mark.parametrize("named", ["nameless", "hidden"])
+def test_what_came_after_the_check_is_not_replaced(tmp_path, monkeypatch, named):
+    """Somebody makes a pipe by that name while the content is written."""
+    if named == "hidden":
+        monkeypatch.delattr(os, "O_TMPFILE")
+    filled = files._fill
+    monkeypatch.setattr(files, "_fill", lambda *given: (filled(*given), os.mkfifo(tmp_path / "x")))
+    with pytest.raises(tacit.InputError, match="not to exist yet"):
+        write_atomically(tmp_path / "x", b"new", name="output", overwrite=True)
+    assert stat.S_ISFIFO(os.lstat(tmp_path / "x").st_mode)
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_standard_output_is_no_file_to_write(tmp_path):
+    """Whatever it leads to: `/dev/stdout` is a link such as this one, and the file behind it is the shell's."""
+    plan, link = tmp_path / "plan.toml", tmp_path / "stdout"
+    tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["a", "b"]), tacit.PureDP(1.0)).save(plan)
+    link.symlink_to("/proc/self/fd/1")
+    words = ["simulate", str(plan), "--n", "9", "-o", str(link), "--overwrite"]
+    with open(tmp_path / "out", "wb") as out:
+        command = [sys.executable, "-c", "from tacit.cli import main; main()", *words]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "regular file" in done.stderr
+    assert (tmp_path / "out").read_bytes() == b""
+    assert os.readlink(link) == "/proc/self/fd/1"

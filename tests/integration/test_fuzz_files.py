@@ -33,6 +33,7 @@ def test_what_a_long_run_found_stays_mended():
         ("open", "open "),
         ("traceback", "KeyError"),
         ("crash", "ended with -6"),
+        ("end", "ended with -6 after its last input"),
     ],
 )
 def test_a_broken_reader_is_caught(fault, words):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -312,6 +313,19 @@ def test_more_reports_than_memory(tmp_path, monkeypatch):
     found = tacit.Reports.load(FORMATS / "reports-1.parquet")
     monkeypatch.setattr("tacit.reports.MOST_NUMBERS", 79)
     refused(lambda: found.save(tmp_path / "r.parquet"), "several files")
+
+
+def test_no_other_thread_reads_the_reports():
+    """One that still calls Python while the process ends makes it abort, with the work done; none is ever started."""
+    code = (
+        "import os, sys, pyarrow.parquet\nfrom tacit.reports import Reports\n"
+        "found = len(os.listdir('/proc/self/task'))\n"
+        "Reports.load(sys.argv[1])\nprint(len(os.listdir('/proc/self/task')) - found)"
+    )
+    command = [sys.executable, "-c", code, str(FORMATS / "reports-1.parquet")]
+    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    done = subprocess.run(command, env={**os.environ, **one}, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
 
 
 @pytest.mark.parametrize("part", ["a", '"a"', "'a' ", "a \t"])

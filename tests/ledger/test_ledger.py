@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -492,6 +493,28 @@ def test_an_event_beyond_all_numbers_is_a_problem_and_no_crash(path, total):
     rewrite(path, 3, lambda content: content.replace('"1/50"', f'"{10**400}/1"'))
     (*_, problem) = made.verify()
     assert problem.startswith(("entry 3 makes no sense", "the data set 'b' has spent more than its total"))
+    with pytest.raises(InputError, match="to be intact"):
+        words(made)
+
+
+@pytest.mark.parametrize("total", [PureDP(1.0), ZCDP(1.0), GDP(1.0), RenyiDP(8.0, 1.0), ApproxDP(1.0, 1e-6)])
+@pytest.mark.parametrize("power", [155, 300])
+def test_prices_that_overflow_give_a_sentence_or_nothing_proved(path, total, power):
+    """Each number is a float, and its square or the sum of two is not."""
+    made = Ledger.create(path)
+    made.new_dataset("b", total)
+    for _ in range(2):
+        made.spend("b", LaplaceEvent(Fraction(1, 50), 100), PLAN)
+    rewrite(path, 3, lambda content: content.replace('"1/50"', f'"{9 * 10**power}/1"'))
+    rewrite(path, 4, lambda content: content.replace('"1/50"', f'"{9 * 10**power}/1"'))
+    assert made.verify()
+    said = []
+    with contextlib.suppress(InputError):
+        said = words(made, 1e-9)
+    assert all("= inf" not in line and "= nan" not in line for line in said)
+    if not said:
+        with pytest.raises(InputError, match="to be intact: what was spent of 'b' is beyond all prices"):
+            words(made, 1e-9)
 
 
 def test_another_ledger_in_the_same_place_is_noticed(ledger, path):

@@ -27,7 +27,11 @@ DATA_SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
 
 def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
-    """Refuse now what would fail later: a missing folder, a folder in the file's place, a file already there."""
+    """Refuse now what would fail later: a missing folder, a folder in the file's place, a file already there.
+
+    Nor is a link, a pipe or a device ever replaced, even where files are: `/dev/null` would be a file for everybody on
+    the computer from then on, and so would `/dev/stdout`, which is a link.
+    """
     target = _as_path(path, name)
     try:
         if target.is_dir():
@@ -35,11 +39,11 @@ def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
         if not target.parent.is_dir():
             raise expected(name, str(path), "to lie in a folder that exists")
         with suppress(FileNotFoundError):
-            os.lstat(target)  # not exists(): a link to nowhere is in the way as well
+            mode = os.lstat(target).st_mode  # not exists(): a link to nowhere is in the way as well
+            if not stat.S_ISREG(mode):
+                raise expected(name, str(path), "to be a new file or a regular file, not a link, a pipe or a device")
             if not overwrite:
                 raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting")
-            if not target.is_file():
-                raise expected(name, str(path), "to be a regular file where there is one to overwrite")
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise expected(name, str(path), "to lie in a folder that can be written to")
     except OSError as error:
@@ -115,7 +119,7 @@ def _write_nameless(target: Path, content: bytes, mode: int, *, overwrite: bool)
         if overwrite:
             with _hidden_name(target) as temporary:  # a link can not replace a file
                 _name(file, temporary)
-                os.replace(temporary, target)
+                _replace(temporary, target)
         else:
             _name(file, target)
 
@@ -141,7 +145,7 @@ def _write_hidden(target: Path, content: bytes, mode: int, *, overwrite: bool) -
             raise FileNotFoundError(errno.EAGAIN, "another process writes the same file")
         _fill(stream, content)
         if overwrite:
-            os.replace(temporary, target)
+            _replace(temporary, target)
         else:
             _put(temporary, target)
 
@@ -197,6 +201,14 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def _replace(temporary: Path, target: Path) -> None:
+    """Take the place of a regular file, or of none; what else may have come there since it was checked stays."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.lstat(target).st_mode):
+            raise FileExistsError
+    os.replace(temporary, target)
 
 
 def _put(temporary: Path, target: Path) -> None:

@@ -57,8 +57,12 @@ def open_columns(path: Path) -> Generator[IntegerColumns]:
 
     with path.open("rb") as stream:
         try:
+            # Without `pre_buffer` no other thread reads: one that calls Python while the process ends makes it abort.
             file = pq.ParquetFile(
-                stream, thrift_string_size_limit=_LONGEST_TEXT, thrift_container_size_limit=_MOST_PARTS
+                stream,
+                thrift_string_size_limit=_LONGEST_TEXT,
+                thrift_container_size_limit=_MOST_PARTS,
+                pre_buffer=False,
             )
             footer, schema = file.metadata, file.schema_arrow
             names = tuple(schema.names)

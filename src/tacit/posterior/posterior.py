@@ -8,9 +8,10 @@ saved posterior explains itself.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -262,10 +263,9 @@ def _moments(values: Any) -> tuple[float, float]:
 
 def _row(name: str, values: Any, probability: float) -> Row:
     """The summary of one number from its draws (chains, draws)."""
-    import arviz_stats.base
     import numpy as np
 
-    stats: Any = vars(arviz_stats.base)["array_stats"]
+    stats = _array_stats()
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places: infinite R-hat
@@ -279,6 +279,24 @@ def _row(name: str, values: Any, probability: float) -> Row:
             ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
             r_hat=math.nan if constant or len(values) < 2 else float(stats.rhat(values)),
         )
+
+
+@cache
+def _array_stats() -> Any:
+    """ArviZ's statistics of arrays; it looks for its settings in the home as it is imported, and fails without one."""
+    homeless = False
+    try:
+        Path.home()
+    except RuntimeError:
+        homeless = True
+        os.environ["HOME"] = os.devnull
+    try:
+        import arviz_stats.base
+
+        return vars(arviz_stats.base)["array_stats"]
+    finally:
+        if homeless:
+            del os.environ["HOME"]
 
 
 def _labels(name: str, array: Any) -> list[str]:
