@@ -119,7 +119,7 @@ def test_a_forged_assumption_of_a_screen_is_refused(tmp_path):
 
 def test_files_of_before_load_and_say_what_they_said():
     """A frame had a sentence of its own. A partial that does not say may have been of any rows."""
-    old = Path(__file__).parent / "formats"
+    old = Path(__file__).parents[1] / "formats"
     release = tacit.Release.load(old / "release-1-frame.json")
     assert release.frame
     assert "how each cell is stored in the frame" in release.guarantee.assumes[0]
