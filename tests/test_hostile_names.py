@@ -172,7 +172,7 @@ def test_every_command_refuses_in_one_plain_line(kind, tmp_path, monkeypatch, ca
 @contextmanager
 def without_first_defence(monkeypatch):
     with monkeypatch.context() as open_door:
-        for module in ("tacit.schema", "tacit.names", "tacit.models.formula"):
+        for module in ("tacit.schema", "tacit.names", "tacit.models.formula", "tacit.ledger.accounts"):
             open_door.setattr(f"{module}.flaw", lambda _text: None)
         open_door.setattr("tacit.names._NAME", re.compile(".+", re.S))
         open_door.setattr("tacit.collector.form._NAME", re.compile(".+", re.S))
