@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -323,6 +324,8 @@ def test_a_fault_in_one_thread_stops_all(large, monkeypatch, tmp_path, kind):
         calls.append(1)
         if len(calls) == 4:
             raise RuntimeError("canary")
+        if len(calls) > 4:
+            time.sleep(0.5)  # time for the fault to be noticed, on a busy computer too
         return [0] * len(self.entries)
 
     monkeypatch.setattr(Gram, "batch_sum", faulty)
@@ -332,7 +335,7 @@ def test_a_fault_in_one_thread_stops_all(large, monkeypatch, tmp_path, kind):
         tacit.privatize(path if kind == "path" else table, PLAN, ledger=ledger, dataset="d", engine=Threads(2))
     assert caught.value.__context__ is None
     assert [entry.kind for entry in ledger.entries("d")].count("spend") == 1
-    assert len(calls) <= 6
+    assert len(calls) <= 8  # of 12
     assert [thread for thread in threading.enumerate() if thread.name == "tacit"] == []
 
 
@@ -343,10 +346,10 @@ def test_an_interrupt_stops_the_threads_and_leaves_no_release(large):
         [sys.executable, "-c", INTERRUPTED, str(path), str(path.parent / "ledger.db")],
         capture_output=True,
         text=True,
-        timeout=3,
+        timeout=120,
         check=True,
     )
-    assert done.stdout == "stopped [] 3 ['dataset', 'spend']\n", done.stderr
+    assert done.stdout == "stopped [] True ['dataset', 'spend']\n", done.stderr
 
 
 INTERRUPTED = """
@@ -370,7 +373,7 @@ try:
     tacit.privatize(sys.argv[1], plan, ledger=ledger, dataset="d", engine=tacit.engines.threads.Threads(2))
 except KeyboardInterrupt:
     left = [thread.name for thread in threading.enumerate() if thread.name == "tacit"]
-    print("stopped", left, min(len(calls), 3), [entry.kind for entry in ledger.entries("d")])
+    print("stopped", left, 3 <= len(calls) <= 8, [entry.kind for entry in ledger.entries("d")])
 """
 
 

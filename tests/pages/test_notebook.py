@@ -103,7 +103,7 @@ def test_arviz_draws_it(posterior):
     matplotlib.use("Agg")
     arviz = pytest.importorskip("arviz")
     data = posterior.to_arviz()
-    old = hasattr(arviz, "InferenceData")
+    old = "InferenceData" in vars(arviz)
     names = ["plot_forest", "plot_trace", "plot_posterior", "plot_autocorr", "plot_pair", "plot_ess", "plot_rank"]
     names = names if old else ["plot_forest", "plot_trace", "plot_dist", "plot_autocorr", "plot_pair", "plot_rank"]
     for name in names:

@@ -232,7 +232,7 @@ class Posterior:
             import arviz
         except ImportError:
             raise InputError("Expected the package arviz to be installed (pip install arviz).") from None
-        if hasattr(arviz, "InferenceData"):
+        if "InferenceData" in vars(arviz):  # asked for as an attribute, a later one warns
             return arviz.InferenceData(**{g: self.tree[g].to_dataset() for g in _GROUPS if g in self.tree.children})
         return self.tree
 
