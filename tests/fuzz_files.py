@@ -123,7 +123,7 @@ def forged_json(rng: random.Random, seed: bytes) -> bytes:
 
 def forged_partial(rng: random.Random, seed: bytes) -> bytes:
     """A changed partial, its digest right."""
-    from tacit.partials import _digest
+    from tacit.partial_sums import _digest
 
     if rng.random() < 0.1:
         return change_bytes(rng, seed)
@@ -154,12 +154,12 @@ def forged_plan(rng: random.Random, seed: bytes) -> bytes:
 
 def forged_posterior(rng: random.Random, seed: bytes) -> bytes:
     """A changed posterior, its checksum right: the index most of the time, the evidence inside it, or any bytes."""
-    from tacit.posterior.checksum import CHECKSUM_LENGTH, sealed
+    from tacit.posterior.checksum import CHECKSUM_LENGTH, with_checksum
     from tacit.posterior.file import _MARK
 
     content = seed[:-CHECKSUM_LENGTH]
     if rng.random() < 0.25:
-        return sealed(change_bytes(rng, content)) if rng.random() < 0.9 else change_bytes(rng, seed)
+        return with_checksum(change_bytes(rng, content)) if rng.random() < 0.9 else change_bytes(rng, seed)
     length = int(content[-12:])
     start = len(content) - len(_MARK) - 12 - length
     plain = json.loads(content[start : start + length])
@@ -174,7 +174,9 @@ def forged_posterior(rng: random.Random, seed: bytes) -> bytes:
             plain = change_value(rng, plain, words=WORDS)
     index = written(rng, plain)
     body = change_bytes(rng, content[:start]) if rng.random() < 0.1 else content[:start]
-    return sealed(body + index + _MARK + b"%012d" % (len(index) if rng.random() < 0.95 else rng.randrange(10**12)))
+    return with_checksum(
+        body + index + _MARK + b"%012d" % (len(index) if rng.random() < 0.95 else rng.randrange(10**12))
+    )
 
 
 def forged_reports(rng: random.Random, seed: bytes) -> bytes:
@@ -281,7 +283,7 @@ def plan_seeds() -> list[bytes]:
 
 @lru_cache(maxsize=1)
 def release_seeds() -> list[bytes]:
-    """Releases of several families and laws."""
+    """Releases of several families and distributions."""
     import tacit
 
     schema = tacit.Schema(y=(-1, 1), x=(0, 10), z=["a", "b", "c"])
@@ -315,7 +317,7 @@ KINDS = {
     "journal": Kind(
         ".journal", kept("journal-1.journal"), forged_journal, _read("tacit.collector.journal", "read_reports", "")
     ),
-    "partial": Kind(".partial", kept("partial-2.partial"), forged_partial, _read("tacit.partials", "Partial")),
+    "partial": Kind(".partial", kept("partial-2.partial"), forged_partial, _read("tacit.partial_sums", "Partial")),
     "measurement": Kind(
         ".json",
         kept("measurements-1.json"),

@@ -87,7 +87,7 @@ def here(tmp_path, monkeypatch):
 def test_the_draws_of_a_regression_are_read_in_the_units_of_the_data(here, capsys):
     release = tacit.simulate(LOGISTIC, n=40, seed=3).release
     release.save("release.json")
-    truth = tacit.drawn(release).coefficients()
+    truth = tacit.released_draws(release).coefficients()
     invoke("drawn", "release.json", "--json")
     plain = json.loads(capsys.readouterr().out)
     assert (plain["units"], plain["draws"], plain["failed"]) == ("data", 8, 0)
@@ -106,11 +106,11 @@ def test_the_draws_of_a_regression_are_read_in_the_units_of_the_data(here, capsy
 
 
 def test_other_draws_are_read_in_mapped_units_and_failures_are_left_out(here, capsys):
-    from tacit.models.draw_law import FAILED
+    from tacit.models.draw_parameters import FAILED
 
     tacit.Release(plan=SHARE, n=50, values=(FAILED, 2**19), dataset="d", id="i").save("release.json")
     invoke("drawn", "release.json", "--json")
-    name = SHARE.crossing().entries[0].removeprefix("draw 1: ")
+    name = SHARE.calibrated_mechanism().entries[0].removeprefix("draw 1: ")
     assert json.loads(capsys.readouterr().out) == {
         "units": "mapped",
         "draws": 1,

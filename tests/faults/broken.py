@@ -10,7 +10,7 @@ from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.privacy.events import PureEvent
 from tacit.privacy.guarantees import ApproxDP, PureDP
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class BrokenNoise(AddNoise):
 
     change: Callable[..., NoisySums] = field(default=lambda right, budget: right)
 
-    def crossing(self, model, schema, budget, law=None):
-        return self.change(super().crossing(model, schema, budget), budget)
+    def calibrated_mechanism(self, model, schema, budget, noise_parameters=None):
+        return self.change(super().calibrated_mechanism(model, schema, budget), budget)
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class BrokenLocal(Local):
 
     change: Callable[..., Any] = field(default=lambda right, budget: right)
 
-    def client(self, model, schema, budget, protocol=None):
-        found = super().client(model, schema, budget, protocol)
-        return Client(found.schema, found.encoder, self.change(found.protocol, budget))
+    def local_randomizer(self, model, schema, budget, protocol=None):
+        found = super().local_randomizer(model, schema, budget, protocol)
+        return LocalRandomizer(found.schema, found.encoder, self.change(found.protocol, budget))
 
 
 def claim(budget):

@@ -36,7 +36,7 @@ def draw_pair(random: Random, kinds: Sequence[str], people: Sequence[str] = (), 
     that changes with the last one is about all of them.
     """
     plan = plan_of(random.randrange(_PLANS), people=bool(people) and random.random() < 0.4, levels=inferred)
-    needed = plan.crossing().columns
+    needed = plan.calibrated_mechanism().columns
     others = [name for name in NAMES if name not in plan.schema and name != _id_of(plan)]
     names = [*needed, *random.sample(others, random.choice((1, 1, 2) if inferred else (0, 1, 1, 2)))]
     random.shuffle(names)
@@ -81,7 +81,7 @@ def plan_of(number: int, *, people: bool, levels: bool) -> tacit.Plan:
     while True:
         plan = draw_plan(random, people=people)
         categories = [column for column in plan.schema.values() if isinstance(column, Category)]
-        needed = any(isinstance(plan.schema[name], Category) for name in plan.crossing().columns)
+        needed = any(isinstance(plan.schema[name], Category) for name in plan.calibrated_mechanism().columns)
         if not levels or (
             (needed or not wanted) and not any(_lost(level) for one in categories for level in one.levels)
         ):

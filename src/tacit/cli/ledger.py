@@ -36,7 +36,7 @@ def new(
     from tacit._support.interrupts import uninterrupted
     from tacit._support.names import check_name
     from tacit.ledger import Ledger
-    from tacit.ledger.unit import unit_of, unit_words
+    from tacit.ledger.privacy_unit import unit_of, unit_words
     from tacit.privacy.guarantees import guarantee_from_plain
 
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
@@ -103,7 +103,7 @@ def verify(
     from tacit.errors import InputError
     from tacit.ledger import Ledger
     from tacit.ledger.head import heads_of
-    from tacit.ledger.unit import unit_words
+    from tacit.ledger.privacy_unit import unit_words
     from tacit.release import Release
 
     releases: dict[str, Release] = {}

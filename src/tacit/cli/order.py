@@ -18,7 +18,7 @@ ORDER = (
     "release",
     "key",
     "infer",
-    "drawn",
+    "released-draws",
     "report",
     "cite",
     "migrate",

@@ -9,8 +9,8 @@ from typing import Any
 from tacit.errors import InputError
 from tacit.ledger.basis import read_basis
 from tacit.ledger.chain import Entry
+from tacit.ledger.privacy_unit import read_privacy_unit
 from tacit.ledger.state import State
-from tacit.ledger.unit import read_unit
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
@@ -79,7 +79,7 @@ def replay(entries: Iterable[Entry]) -> tuple[dict[str, Account], list[str]]:
 def opened(entry: Entry) -> tuple[str, State]:
     """The data set that an entry opens an account for, and its state."""
     content: Any = entry.content
-    return str(content["dataset"]), State(guarantee_from_plain(content["total"]), read_unit(content["unit"]))
+    return str(content["dataset"]), State(guarantee_from_plain(content["total"]), read_privacy_unit(content["unit"]))
 
 
 def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> None:
@@ -95,7 +95,7 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
                 raise InputError(f"the data set {name!r} has a total already")
             accounts[name] = Account(state, state)
         case "spend":
-            account, unit = accounts[content["dataset"]], read_unit(content["unit"])
+            account, unit = accounts[content["dataset"]], read_privacy_unit(content["unit"])
             if unit != account.unit:
                 raise InputError(f"its unit is {unit!r}, and that of the data set is {account.unit!r}")
             event = event_from_plain(content["event"])

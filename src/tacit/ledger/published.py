@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import InputError
 from tacit.ledger.chain import Entry, Receipt, digest
-from tacit.ledger.unit import unit_of
+from tacit.ledger.privacy_unit import unit_of
 
 if TYPE_CHECKING:
     from tacit.release import Release

@@ -26,7 +26,7 @@ def normal_gaussian_report(z: Any, mean: Any, sd: Any, *, low: float, high: floa
     """log p(z) for c = clamp(x), x ~ N(mean, sd^2), elementwise in ``z``.
 
     Inside the bounds x and z are jointly normal, so with v = sd^2 + noise^2 the part of S between them is
-    noise / sqrt(v) exp(-(z - mean)^2 / (2 v)) times the chance that N(m, t^2) lies in [low, high], where
+    noise / sqrt(v) exp(-(z - mean)^2 / (2 v)) times the probability that N(m, t^2) lies in [low, high], where
     m = (z sd^2 + mean noise^2) / v and t = sd noise / sqrt(v). Each bound adds its atom.
     """
     v = sd**2 + noise**2
@@ -34,8 +34,8 @@ def normal_gaussian_report(z: Any, mean: Any, sd: Any, *, low: float, high: floa
     below, above = (low - centre) / spread, (high - centre) / spread
     # Both ends on the lower tail, where differences of probabilities keep their digits.
     flip = below > 0
-    chance = ndtr(jnp.where(flip, -below, above)) - ndtr(jnp.where(flip, -above, below))
-    inside = noise / jnp.sqrt(v) * jnp.exp(-((z - mean) ** 2) / (2 * v)) * chance
+    probability = ndtr(jnp.where(flip, -below, above)) - ndtr(jnp.where(flip, -above, below))
+    inside = noise / jnp.sqrt(v) * jnp.exp(-((z - mean) ** 2) / (2 * v)) * probability
     lowest = ndtr((low - mean) / sd) * _kernel(z - low, noise)
     highest = ndtr((mean - high) / sd) * _kernel(z - high, noise)
     return _log(inside + lowest + highest, noise)

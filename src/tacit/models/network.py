@@ -1,7 +1,7 @@
 """A Bayesian network with one hidden layer, for numbers and for two levels; released as posterior draws (jewson2023).
 
-The response decides what it is: a number has a normal law around the network's output (jewson2023, Example 2), one of
-two levels has the logistic function of the output as its probability (Example 1).
+The response decides what it is: a number has a normal distribution around the network's output (jewson2023, Example
+2), one of two levels has the logistic function of the output as its probability (Example 1).
 """
 
 from __future__ import annotations

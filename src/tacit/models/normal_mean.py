@@ -73,7 +73,7 @@ class NormalMean(OneNumber, ConjugateModel):
         coding = self.coding(schema)
         return MeanPrior(coding.middle, coding.half / 2)
 
-    def law(self, prior: Prior, schema: Schema) -> KnownSdNormal:
+    def distribution(self, prior: Prior, schema: Schema) -> KnownSdNormal:
         """The prior in mapped units."""
         from tacit.samplers.known_sd_normal import KnownSdNormal
 

@@ -61,7 +61,7 @@ class Poisson(CountFamily, ConjugateModel):
         return {"evidence": Method(number_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
-        """Counts add to the shape of a Gamma law, rows to its rate."""
+        """Counts add to the shape of a Gamma distribution, rows to its rate."""
         assert isinstance(prior, GammaPrior)
         step = Fraction(self.coding(schema).high)
         numbers = Fraction(prior.shape), Fraction(prior.rate)
