@@ -18,7 +18,7 @@ ORDER = (
     "release",
     "key",
     "infer",
-    "released-draws",
+    "draws",
     "report",
     "cite",
     "migrate",

@@ -93,7 +93,7 @@ class Exponential(OneNumber, ConjugateModel):
     @property
     def draw_methods(self) -> Mapping[str, Method]:
         """The rate, tabled along a line."""
-        return {"evidence": Method(number_from_draws, thin=1)}
+        return {"likelihood": Method(number_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
         """Rows add to the shape of a Gamma distribution, their numbers to its rate; in mapped units, a rate per

@@ -76,7 +76,7 @@ class LogisticRegression(MomentRegression):
     def methods(self) -> Mapping[str, Method]:
         """Exact for levels alone, by moments, and exact for few rows."""
         return {
-            "cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
+            "exact-cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
             **by_moments(_inputs),
             "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,)),
         }

@@ -106,7 +106,7 @@ class NormalMean(OneNumber, ConjugateModel):
     @property
     def draw_methods(self) -> Mapping[str, Method]:
         """The mean, tabled along a line."""
-        return {"evidence": Method(number_from_draws, thin=1)}
+        return {"likelihood": Method(number_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
         """Normal, in mapped units."""

@@ -126,7 +126,7 @@ class OneNumber(Model, LocalModel):
     def methods(self) -> Mapping[str, Method]:
         """One method for all evidence, and the naive one."""
         return {
-            "evidence": Method(_evidence, thin=1, sites=True, releases=True, surveys=True),
+            "likelihood": Method(_evidence, thin=1, sites=True, releases=True, surveys=True),
             "naive": Method(_naive, thin=1, sites=True),
         }
 

@@ -58,7 +58,7 @@ class Poisson(CountFamily, ConjugateModel):
     @property
     def draw_methods(self) -> Mapping[str, Method]:
         """The rate, tabled along a line."""
-        return {"evidence": Method(number_from_draws, thin=1)}
+        return {"likelihood": Method(number_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
         """Counts add to the shape of a Gamma distribution, rows to its rate."""
