@@ -228,7 +228,7 @@ def method_for(problem: Problem, method: str | None) -> str:
         known = problem.methods
         if not known:
             raise expected(
-                "family", problem.model.family, "to be one that is inferred from draws; `tacit drawn` reads them"
+                "family", problem.model.family, "to be one that is inferred from draws; `tacit draws` reads them"
             )
         if method is not None and method not in known:
             raise expected("method", method, f"to be one for posterior draws: {', '.join(known)}")

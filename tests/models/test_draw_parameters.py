@@ -362,7 +362,7 @@ def test_what_posterior_draws_are_not_for():
         )
     schema = tacit.Schema(y=["no", "yes"], x=(0, 1))
     plan = tacit.Plan(tacit.LogisticRegression("y ~ x"), schema, tacit.GDP(1.0), tacit.PosteriorSample())
-    with pytest.raises(tacit.InputError, match="drawn"):
+    with pytest.raises(tacit.InputError, match="tacit draws"):
         tacit.infer(tacit.Release(plan=plan, n=3, values=(1, 2), dataset="d", id="i"))
 
 

@@ -272,7 +272,7 @@ def test_rows_go_in_and_predictions_come_out(tmp_path, capsys):
 
     from tacit.cli.main import app
 
-    shown = CliRunner().invoke(app, ["drawn", str(path), "--json"])
+    shown = CliRunner().invoke(app, ["draws", str(path), "--json"])
     assert shown.exit_code == 0
     printed = json.loads(shown.stdout)
     assert printed["units"] == "mapped"
