@@ -36,7 +36,7 @@ import tacit
 sys.path.insert(0, str(Path(__file__).parent))
 from calibration_linear import _numbers, _rmse, measured, run_cells
 
-from tacit.calibration.misspecification import SHAPES, as_disturbance
+from tacit.calibration.misspecification import SHAPES, as_misspecification
 from tacit.calibration.parts import joined
 from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for
 
@@ -59,8 +59,8 @@ LABELS = {"marginal": "marginal (exact moments)", "taylor": "taylor (the paper's
 class Cell:
     """What is simulated and how it is inferred.
 
-    ``norm`` is the length of theta where it is held still, else 0. ``shape`` is the law of covariates within a cell;
-    with ``levels`` there is a factor of so many beside them.
+    ``norm`` is the length of theta where it is held still, else 0. ``shape`` is the distribution of covariates within
+    a cell; with ``levels`` there is a factor of so many beside them.
     """
 
     table: str
@@ -145,8 +145,8 @@ def study(cell: Cell, trials: int, part: int = 0) -> tacit.Calibration:
         draws=DRAWS,
         warmup=GRID_WARMUP,
         non_private=cell.table == "grid" and cell.method == "marginal" and cell.d == min(COVARIATES),
-        disturb=None if cell.shape == "normal" else cell.shape,
-        leaps=LEAPS if cell.d == max(COVARIATES) else None,
+        misspecification=None if cell.shape == "normal" else cell.shape,
+        num_leapfrog_steps=LEAPS if cell.d == max(COVARIATES) else None,
     )
 
 
@@ -264,7 +264,7 @@ def outside(cell: Cell, data_sets: int = 4_000, n: int = 50) -> float:
     """The share of rows whose covariates lie outside the ball and are moved onto it, over the prior."""
     plan, changes = cell.setting()
     prior, rng = prior_for(plan.model, plan.schema, changes), np.random.default_rng(SEED)
-    departure = None if cell.shape == "normal" else as_disturbance(cell.shape)
+    departure = None if cell.shape == "normal" else as_misspecification(cell.shape)
     count = 0
     for _ in range(data_sets):
         parameters = cell.fixed() if cell.norm else plan.model.draw_parameters(prior, plan.schema, rng)

@@ -35,7 +35,7 @@ import numpy as np
 
 import tacit
 from tacit.baselines.adassp import adassp
-from tacit.calibration.misspecification import DISTURBANCES, as_disturbance
+from tacit.calibration.misspecification import MISSPECIFICATIONS, as_misspecification
 from tacit.calibration.parts import joined
 from tacit.infer import prior_for
 
@@ -86,7 +86,7 @@ CELLS = [
         for method in ("collapsed", "gibbs-update", "naive")
     ),
     *(Cell("mixed", "mixed", n, epsilon, method) for n in ROWS for epsilon in EPSILONS for method in ("free", "naive")),
-    *(Cell("disturbed", "1", 1_000, 1.0, "collapsed", disturbance) for disturbance in ("none", *DISTURBANCES)),
+    *(Cell("disturbed", "1", 1_000, 1.0, "collapsed", disturbance) for disturbance in ("none", *MISSPECIFICATIONS)),
 ]
 
 
@@ -106,7 +106,7 @@ def study(cell: Cell, trials: int, part: int = 0) -> tuple[tacit.Calibration, fl
         thin=THIN.get(cell.method),
         warmup=WARMUP.get(cell.method, 500),
         non_private=True,
-        disturb=None if cell.disturbance == "none" else cell.disturbance,
+        misspecification=None if cell.disturbance == "none" else cell.disturbance,
         progress=lambda _: simulated.append(time.time()),
     )
     return found, simulated[-1] - started
@@ -225,7 +225,7 @@ def outside(cell: Cell, data_sets: int = 4_000, n: int = 50) -> dict[str, float]
     plan, changes = cell.setting()
     model, schema = plan.model, plan.schema
     prior, rng = prior_for(model, schema, changes), np.random.default_rng(SEED)
-    departure = None if cell.disturbance == "none" else as_disturbance(cell.disturbance)
+    departure = None if cell.disturbance == "none" else as_misspecification(cell.disturbance)
     if departure is not None:
         prior = departure.restated(model, schema, prior)
     counts = dict.fromkeys([name for name in plan.statistic().columns if isinstance(schema[name], tacit.Number)], 0)

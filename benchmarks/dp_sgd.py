@@ -60,7 +60,11 @@ def accuracy(repeats: int) -> list[dict[str, Any]]:
         for name, plan in plans(epsilon, n).items():
             truth = np.array(LOGISTIC if name.startswith("logistic") else LINEAR)
             off = [
-                float(np.linalg.norm(tacit.drawn(tacit.privatize(data(n, i), plan, ledger=None)).values[0, :3] - truth))
+                float(
+                    np.linalg.norm(
+                        tacit.released_draws(tacit.privatize(data(n, i), plan, ledger=None)).values[0, :3] - truth
+                    )
+                )
                 for i in range(repeats)
             ]
             row = table.setdefault(name, {"descent": name})

@@ -149,14 +149,14 @@ def _batch(datasets: int) -> Callable[[bool], Found]:
 
         import tacit
         from tacit.infer import method_for, posterior_arrays, problem_of
-        from tacit.runtime.chain import Settings
+        from tacit.runtime.chain import SamplerSettings
 
         count = 4 if quick else datasets
         plan, prior = linear_plan()
         problem = problem_of(plan, prior, ROWS)
         method = method_for(problem, None)
         thin = problem.methods[method].thin
-        settings = Settings(*((20, 8) if quick else (WARMUP, RANKED * thin)), leaps=LEAPS)
+        settings = SamplerSettings(*((20, 8) if quick else (WARMUP, RANKED * thin)), num_leapfrog_steps=LEAPS)
         yield {"what": f"linear, 3 covariates, {ROWS} rows, method {method}", "datasets": count}
         began = time.perf_counter()
         releases = [tacit.simulate(plan, n=ROWS, seed=seed, prior=prior) for seed in range(count)]
@@ -200,7 +200,9 @@ def _study(quick: bool) -> Found:
     said: dict[str, Any] = {"draws": 9, "warmup": 20} if quick else {}
     yield {"what": f"calibrate, linear, 3 covariates, n = {ROWS}", "datasets": trials}
     found = yield from _repeated(
-        lambda seed: tacit.calibrate(plan, n=ROWS, trials=trials, seed=seed, prior=prior, leaps=LEAPS, **said)
+        lambda seed: tacit.calibrate(
+            plan, n=ROWS, trials=trials, seed=seed, prior=prior, num_leapfrog_steps=LEAPS, **said
+        )
     )
     p, covers = found.p_values(), found.coverage(0.95).values()
     yield {
@@ -222,7 +224,7 @@ def _reports(family: str) -> Callable[[bool], Found]:
 
         import tacit
         from tacit.infer import method_for, posterior_arrays, problem_of, summary_of
-        from tacit.runtime.chain import Settings
+        from tacit.runtime.chain import SamplerSettings
 
         count = 10_000 if quick else REPORTS
         if family == "normal":
@@ -238,10 +240,10 @@ def _reports(family: str) -> Callable[[bool], Found]:
         group = tacit.simulate(plan, n=count, seed=1, parameters=truth).release.groups[0]
         yield {"making_reports_seconds": round(time.perf_counter() - began, 2)}
         began = time.perf_counter()
-        values = [list(summary_of(model, group.client, group.values))]
+        values = [list(summary_of(model, group.local_randomizer, group.values))]
         yield {"summing_up_seconds": round(time.perf_counter() - began, 2), "summary_numbers": len(values[0])}
         problem = problem_of(plan, None, count)
-        settings = Settings(*((20, 20) if quick else (500, 1000)), leaps=LEAPS)
+        settings = SamplerSettings(*((20, 20) if quick else (500, 1000)), num_leapfrog_steps=LEAPS)
         method = method_for(problem, None)
         arrays, _ = yield from _repeated(
             lambda seed: posterior_arrays(problem, method, settings, values, chains=4, seed=seed)
@@ -280,10 +282,10 @@ def _draw(quick: bool) -> Found:
     mechanism = tacit.PosteriorSample(loss="beta-divergence", gamma=1e-9, assume="converged")
     plan = tacit.Plan(tacit.LogisticRegression("y ~ a + b - 1"), schema, tacit.ApproxDP(1.0, 1e-6), mechanism)
     yield {"what": "one beta-divergence draw, logistic, two coefficients, modes and start included", "rows": n}
-    crossing = plan.crossing()
-    _, collected = collect(open_source({"y": y, "a": a, "b": b}, crossing.columns, schema), plan)
-    values = yield from _repeated(lambda _: crossing.cross(collected, n, OSEntropy()))
-    yield {"draw": [round(value / crossing.unit, 3) for value in values], "made_with": [1.0, -2.0]}
+    calibrated = plan.calibrated_mechanism()
+    _, collected = collect(open_source({"y": y, "a": a, "b": b}, calibrated.columns, schema), plan)
+    values = yield from _repeated(lambda _: calibrated.cross(collected, n, OSEntropy()))
+    yield {"draw": [round(value / calibrated.unit, 3) for value in values], "made_with": [1.0, -2.0]}
 
 
 def _network(quick: bool) -> Found:

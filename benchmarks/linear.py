@@ -8,7 +8,8 @@ Effective draws: the least bulk effective sample size over theta and sigma. All 
     tacit collapsed      the default method, through tacit.infer, 4 chains
     tacit gibbs-update   the paper's Gibbs sampler as tacit has it, 4 chains
     numpy Gibbs          the same sampler in plain numpy, written in this file from the paper's equations, 1 chain
-    PyMC + nutpie        NUTS on the marginal normal law of the release, where both packages are installed, 4 chains
+    PyMC + nutpie        NUTS on the marginal normal distribution of the release, where both packages are installed, 4
+    chains
 
 A run has a fixed length, which need not give 1,000 effective draws. The time is then scaled: what comes before the
 first kept draw counts once, the rest in proportion. Such a row says how many effective draws it was scaled from.
@@ -206,7 +207,7 @@ def pymc_marginal(problem: dict[str, Any], sampler: str) -> tuple[Any, float]:
         sigma = pt.sqrt(variance)
         raw = pm.Normal("raw", shape=p)
         theta = pm.Deterministic("theta", problem["mu0"] + sigma * raw / np.sqrt(np.diagonal(problem["lambda0"])))
-        # Bartlett's decomposition of the inverse Wishart law.
+        # Bartlett's decomposition of the inverse Wishart distribution.
         squares = pm.ChiSquared("squares", problem["nu0"] - np.arange(d), shape=d)
         below = pm.Normal("below", shape=max(d * (d - 1) // 2, 1))
         a = pt.diag(pt.sqrt(squares))

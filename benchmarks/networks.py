@@ -48,8 +48,8 @@ def rows(hidden: int = 10, count: int = 8192, epsilon: float = 5.0, times: int =
         tacit.ApproxDP(epsilon, 1e-6),
         tacit.PosteriorSample(loss="beta-divergence", gamma=1e-12, assume="converged", options={"sigma_min": SCATTER}),
     )
-    crossing = plan.crossing()
-    collected = crossing.collector()
+    calibrated = plan.calibrated_mechanism()
+    collected = calibrated.accumulator()
     seen = {name: angles[:count, j] for j, name in enumerate(names)}
     collected.add({**seen, "distance": curve[:count] + SCATTER * rng.standard_normal(count)})
     new = {name: angles[count:, j] for j, name in enumerate(names)}
@@ -64,9 +64,9 @@ def rows(hidden: int = 10, count: int = 8192, epsilon: float = 5.0, times: int =
         jax.config.update("jax_compilation_cache_dir", folder)
         for k in range(times):
             begin, busy = time.perf_counter(), time.process_time()
-            values = crossing.cross(collected, count, OSEntropy())
+            values = calibrated.cross(collected, count, OSEntropy())
             seconds, used = time.perf_counter() - begin, time.process_time() - busy
-            found = error(np.array(values, float) / crossing.unit)
+            found = error(np.array(values, float) / calibrated.unit)
             row = {"device": jax.devices()[0].device_kind, "units": hidden, "rows": count, "epsilon": epsilon}
             row |= {"time": "first" if k == 0 else "again", "seconds": f"{seconds:.1f}"}
             row |= {"processor seconds": f"{used:.1f}", "error": f"{found:.4f}"}

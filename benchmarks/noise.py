@@ -2,8 +2,8 @@
 
     python benchmarks/noise.py
 
-Both draw exactly from the same law with randomness from the operating system, without a seed. OpenDP gets 64-bit
-integers (its default of 32 bits would saturate at this scale) and a ready list; its list conversion, a few
+Both draw exactly from the same distribution with randomness from the operating system, without a seed. OpenDP gets
+64-bit integers (its default of 32 bits would saturate at this scale) and a ready list; its list conversion, a few
 milliseconds, is part of its time. Repeats alternate between the two, so that a busy machine slows both.
 """
 
@@ -21,7 +21,9 @@ REPEATS = 3
 
 
 def rows() -> list[dict[str, Any]]:
-    """One row a law: median seconds of tacit and of OpenDP, the least and most of each, and the ratio of medians."""
+    """One row a distribution: median seconds of tacit and of OpenDP, the least and most of each, and the ratio of
+    medians.
+    """
     import opendp.prelude as dp
 
     from tacit.noise.discrete_gaussian import DiscreteGaussian

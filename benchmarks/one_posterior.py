@@ -55,17 +55,17 @@ def rows() -> list[dict[str, Any]]:
             mechanism = tacit.PosteriorSample(loss="beta-divergence", gamma=1e-9, assume="converged", options=options)
             schema = tacit.Schema(y=response, a=free(), b=free())
             plan = tacit.Plan(model, schema, tacit.ApproxDP(1.0, 1e-6), mechanism)
-            crossing = plan.crossing()
-            source = open_source({"y": y, "a": a, "b": b}, crossing.columns, schema)
+            calibrated = plan.calibrated_mechanism()
+            source = open_source({"y": y, "a": a, "b": b}, calibrated.columns, schema)
             _, collected = collect(source, plan)
             begin = time.perf_counter()
-            crossing.cross(collected, n, OSEntropy())
+            calibrated.cross(collected, n, OSEntropy())
             first = time.perf_counter() - begin
             spent: list[float] = []
             busy: list[float] = []
             for _ in range(TIMES):
                 begin, start = time.perf_counter(), time.process_time()
-                crossing.cross(collected, n, OSEntropy())
+                calibrated.cross(collected, n, OSEntropy())
                 spent.append(time.perf_counter() - begin)
                 busy.append(time.process_time() - start)
             row = {"family": name, "rows": n, "seconds": f"{statistics.median(spent):.2f}"}

@@ -91,13 +91,13 @@ def _tacit(count: int, started: float) -> dict[str, Any]:
     import numpy as np
 
     from tacit.infer import method_for, posterior_arrays, problem_of
-    from tacit.runtime.chain import Settings
+    from tacit.runtime.chain import SamplerSettings
 
     plan, releases, _ = _problems(count)
     making = time.time() - started
     problem = problem_of(plan, None, glm.ROWS)
     quick = "TACIT_BENCH_QUICK" in os.environ
-    settings = Settings(*((20, 20) if quick else (WARMUP, DRAWS)), leaps=16)
+    settings = SamplerSettings(*((20, 20) if quick else (WARMUP, DRAWS)), num_leapfrog_steps=16)
     share = settings.draws / (settings.warmup + settings.draws)
     took: list[float] = []
     each: list[list[float]] = []

@@ -41,14 +41,14 @@ def _compare(n: int, repeats: int) -> list[dict[str, Any]]:
     schema = tacit.Schema(y=["no", "yes"], a=free, b=free)
     mechanism = tacit.PosteriorSample(loss="beta-divergence", gamma=1e-9, assume="converged")
     plan = tacit.Plan(tacit.LogisticRegression("y ~ a + b - 1"), schema, tacit.ApproxDP(1.0, 1e-6), mechanism)
-    crossing: Any = plan.crossing()
-    _, collected = collect(open_source({"y": y, "a": a, "b": b}, crossing.columns, schema), plan)
+    calibrated: Any = plan.calibrated_mechanism()
+    _, collected = collect(open_source({"y": y, "a": a, "b": b}, calibrated.columns, schema), plan)
 
     def ours() -> Any:
-        return np.array(crossing.cross(collected, n, OSEntropy())) / crossing.unit
+        return np.array(calibrated.cross(collected, n, OSEntropy())) / calibrated.unit
 
-    numbers = dict(crossing.drawn.numbers)
-    loss = crossing.loss
+    numbers = dict(calibrated.drawn.numbers)
+    loss = calibrated.loss
     x_rows, y_rows = (np.asarray(part, np.float64) for part in collected.arrays())
 
     def theirs() -> Any:

@@ -83,7 +83,7 @@ def _linear(d: int, n: int, datasets: int = 1, chains: int = 4) -> Callable[[], 
 
     import tacit
     from tacit.infer import method_for, posterior_arrays, problem_of
-    from tacit.runtime.chain import Settings
+    from tacit.runtime.chain import SamplerSettings
 
     names = [f"x{i + 1}" for i in range(d)]
     schema = tacit.Schema(y=(-1, 1), **dict.fromkeys(names, (-1, 1)))
@@ -98,7 +98,10 @@ def _linear(d: int, n: int, datasets: int = 1, chains: int = 4) -> Callable[[], 
     releases = [tacit.simulate(plan, n=made, seed=s, parameters=parameters).release for s in range(datasets)]
     if n > made:  # the sums of so many copies of these rows
         releases = [replace(r, n=n, values=tuple(v * (n // made) for v in r.values)) for r in releases]
-    problem, settings = problem_of(plan, None, n), Settings(WARMUP, DRAWS, leaps=16 if datasets > 1 else None)
+    problem, settings = (
+        problem_of(plan, None, n),
+        SamplerSettings(WARMUP, DRAWS, num_leapfrog_steps=16 if datasets > 1 else None),
+    )
     method, values = method_for(problem, None), [r.values for r in releases]
     each = chains if datasets == 1 else 1
 
@@ -122,7 +125,7 @@ def _summing(n: int) -> Callable[[], float]:
     plan, group = _group(n)
 
     def call() -> float:
-        plan.model.summary(group.client, group.values)
+        plan.model.summary(group.local_randomizer, group.values)
         return 0.0
 
     return call
@@ -133,11 +136,11 @@ def _reports(n: int) -> Callable[[], float]:
     from numpyro.diagnostics import effective_sample_size
 
     from tacit.infer import method_for, posterior_arrays, problem_of
-    from tacit.runtime.chain import Settings
+    from tacit.runtime.chain import SamplerSettings
 
     plan, group = _group(n)
-    values = [list(plan.model.summary(group.client, group.values))]
-    problem, settings = problem_of(plan, None, n), Settings(WARMUP, DRAWS)
+    values = [list(plan.model.summary(group.local_randomizer, group.values))]
+    problem, settings = problem_of(plan, None, n), SamplerSettings(WARMUP, DRAWS)
     method = method_for(problem, None)
 
     def call() -> float:

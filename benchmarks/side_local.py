@@ -110,14 +110,14 @@ def numpyro_model(reports: Any) -> Any:
     import numpyro.distributions as dist
 
     (group,) = reports.groups
-    plan, protocol = reports.plan, group.client.protocol
+    plan, protocol = reports.plan, group.local_randomizer.protocol
     model: Any = plan.model
     prior = model.default_prior(plan.schema)
     values = np.asarray(group.values)
     if plan.model.family == "normal":
         steps = model.coding(plan.schema).steps
         law, z, scale = (
-            model.law(prior, plan.schema),
+            model.distribution(prior, plan.schema),
             jnp.asarray(values[:, 0] / steps),
             protocol.noise.scales[0] / steps,
         )
@@ -152,10 +152,10 @@ def _logistic_inputs(plan: Any, group: Any) -> Any:
     from tacit.models.input_reports import in_mapped_units, noise_variances
 
     prior = plan.model.default_prior(plan.schema).numbers(plan.model.cells(plan.schema))
-    values = in_mapped_units(group.client, group.values)
+    values = in_mapped_units(group.local_randomizer, group.values)
     label, x = jnp.asarray(values[:, 0]), jnp.asarray(values[:, 1:])
-    noise = jnp.diag(jnp.asarray(noise_variances(group.client)))
-    epsilon = float(group.client.protocol.epsilon_label)
+    noise = jnp.diag(jnp.asarray(noise_variances(group.local_randomizer)))
+    epsilon = float(group.local_randomizer.protocol.epsilon_label)
     d = x.shape[1]
 
     def inputs() -> None:

@@ -3,7 +3,7 @@
     python benchmarks/side_poisson.py --time METHOD FOLDER START      (what `side.compare` runs)
 
 y | x ~ Poisson(log(1 + e^u)) clamped at `MOST`, u = theta'(1, x), x ~ N(mu, Sigma). Released: the sums of x, xx', yx,
-yxx' and y plus normal noise. Both score them by a normal law with the same first two moments.
+yxx' and y plus normal noise. Both score them by a normal distribution with the same first two moments.
 """
 
 from __future__ import annotations

@@ -101,7 +101,11 @@ def beta_figure(epsilons: tuple[float, ...], repetitions: int) -> dict[str, Any]
         exact = loss_of(rng.beta(a + ones, b + ROWS - ones), held_out)
         for epsilon in epsilons:
             for method in ("diffused", "concentrated"):
-                law = beta_plan(prior, tacit.RenyiDP(order=ORDER, epsilon=epsilon), method).crossing().law
+                law = (
+                    beta_plan(prior, tacit.RenyiDP(order=ORDER, epsilon=epsilon), method)
+                    .calibrated_mechanism()
+                    .noise_parameters
+                )
                 r, m = law.number("weight"), law.number("scale")
                 curves[method].append(loss_of(rng.beta(a / m + r * ones, b / m + r * (ROWS - ones)), held_out))
             least = 1 / (1 + math.exp(epsilon / 2))
@@ -118,16 +122,27 @@ def beta_weights() -> list[dict[str, float]]:
     """How much the data may weigh at (epsilon, 1e-5): exact profile, best Renyi order, and order 15 alone."""
     rows = []
     for epsilon in TIGHT_EPSILONS:
-        exact = beta_plan((6, 12), tacit.ApproxDP(epsilon, DELTA), "diffused").crossing().law.number("weight")
+        exact = (
+            beta_plan((6, 12), tacit.ApproxDP(epsilon, DELTA), "diffused")
+            .calibrated_mechanism()
+            .noise_parameters.number("weight")
+        )
         said = tacit.PosteriorSample(prior={"a": 6, "b": 12})
         whole = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.ApproxDP(epsilon, DELTA), said)
         renyi = epsilon - math.log(1 / DELTA) / (ORDER - 1)
         classic = (
-            beta_plan((6, 12), tacit.RenyiDP(order=ORDER, epsilon=renyi), "diffused").crossing().law.number("weight")
+            beta_plan((6, 12), tacit.RenyiDP(order=ORDER, epsilon=renyi), "diffused")
+            .calibrated_mechanism()
+            .noise_parameters.number("weight")
             if renyi > 0
             else 0.0
         )
-        row = {"epsilon": epsilon, "exact": exact, "renyi": whole.crossing().law.number("weight"), "order 15": classic}
+        row = {
+            "epsilon": epsilon,
+            "exact": exact,
+            "renyi": whole.calibrated_mechanism().noise_parameters.number("weight"),
+            "order 15": classic,
+        }
         rows.append(row)
     return rows
 
@@ -238,8 +253,8 @@ class Trial:
     def measured(self, plan: tacit.Plan) -> dict[str, float]:
         release = tacit.privatize(self.train, plan, ledger=None)
         print(".", end="", flush=True)
-        law = release.law
-        scores = self.scored(tacit.drawn(release).predict(self.test).draws)
+        law = release.noise_parameters
+        scores = self.scored(tacit.released_draws(release).predict(self.test).draws)
         return {**scores, "weight": law.number("weight"), "precision": law.number("precision")}
 
     def scored(self, chances: Any) -> dict[str, float]:
@@ -256,7 +271,9 @@ class Trial:
     def non_private(self) -> dict[str, float]:
         """The scores of draws from the normal approximation to the plain posterior, on rows mapped as releases are."""
         plan = self.plan(tacit.ApproxDP(1.0, DELTA))
-        sources = (open_source(part, plan.crossing().columns, self.schema) for part in (self.train, self.test))
+        sources = (
+            open_source(part, plan.calibrated_mechanism().columns, self.schema) for part in (self.train, self.test)
+        )
         (x, y), (new, _) = (collect(source, plan)[1].arrays() for source in sources)
         theta = np.zeros(x.shape[1])
         for _ in range(50):

@@ -22,16 +22,16 @@ from scipy.special import expit
 from comparisons.network_methods import Descent, network_descents, network_draws
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
 from tacit.models.network import output, weight_names
-from tacit.noise.noisy_steps import calibrated_steps, chance_below
+from tacit.noise.noisy_steps import calibrated_steps, threshold_below
 from tacit.privacy.beta_divergence import beta_for, default_beta, weight_for
 from tacit.privacy.guarantees import ApproxDP
-from tacit.private_samplers.smc import Cooling
+from tacit.private_samplers.smc import TemperingSchedule
 
 SEED, HIDDEN, DELTA = 2023, 10, 1e-5
 EPSILONS, ROWS, SIZES = (0.2, 1.0, 5.0), (100, 300, 1000, 3000), (1, 2, 4, 8, 12)
 UCI_EPSILONS, UCI_ROWS = (0.5, 5.0), (300, 3000)
-COOLING = Cooling(particles=4, rungs=120, settling=20, leaps=12)
-BRIEF = Cooling(particles=2, rungs=10, settling=5, leaps=4)
+COOLING = TemperingSchedule(particles=4, rungs=120, settling=20, num_leapfrog_steps=12)
+BRIEF = TemperingSchedule(particles=2, rungs=10, settling=5, num_leapfrog_steps=4)
 RATES = (1e-2, 1e-1, 1.0)  # learning rates that the paper's DP-SGD is tuned over
 TRUE_SD, HALF, SIGMA = 3.0, 30.0, 3.0  # of simulated weights; of the response's bounds; of its scatter
 TESTED = 2000
@@ -208,7 +208,7 @@ def descents(
     for name, batch, epochs in (("DP-SGD, paper", 100, 14 + math.floor(epsilon)), ("DP-SGD", max(1, n // 4), 30)):
         rate = min(1.0, batch / n)
         steps = math.ceil(epochs / rate)
-        multiplier = float(calibrated_steps(budget, chance_below(rate), steps).multiplier)
+        multiplier = float(calibrated_steps(budget, threshold_below(rate), steps).multiplier)
         best: tuple[float, float] | None = None
         for learning_rate in RATES:
             tried = Descent(steps, rate, learning_rate, multiplier, 1.0)
@@ -233,7 +233,14 @@ def _value(kind: str, points: Any, data: Any, area: Any) -> float:
 
 
 def cell(
-    kind: str, data: Any, held: Any, sigma_min: float, epsilon: float, cooling: Cooling, area: Any, **where: Any
+    kind: str,
+    data: Any,
+    held: Any,
+    sigma_min: float,
+    epsilon: float,
+    cooling: TemperingSchedule,
+    area: Any,
+    **where: Any,
 ) -> list[dict[str, Any]]:
     """Every method on data sets ``data`` = (x, y, x to test, y to test); ``held`` are others, for tuning."""
     begin = time.time()
@@ -280,7 +287,9 @@ def _shown(kind: str, values: Any) -> Any:
 # The figures
 
 
-def against_rows(kind: str, repeats: int, rows: Any, epsilons: Any, cooling: Cooling, area: Any, save: Any) -> Any:
+def against_rows(
+    kind: str, repeats: int, rows: Any, epsilons: Any, cooling: TemperingSchedule, area: Any, save: Any
+) -> Any:
     """Two features, n growing."""
     cells: list[dict[str, Any]] = []
     for n in rows:
@@ -292,7 +301,9 @@ def against_rows(kind: str, repeats: int, rows: Any, epsilons: Any, cooling: Coo
     return cells
 
 
-def against_size(kind: str, repeats: int, sizes: Any, epsilons: Any, cooling: Cooling, area: Any, save: Any) -> Any:
+def against_size(
+    kind: str, repeats: int, sizes: Any, epsilons: Any, cooling: TemperingSchedule, area: Any, save: Any
+) -> Any:
     """n = 1,000, the number of features growing."""
     cells: list[dict[str, Any]] = []
     for d in sizes:
@@ -304,7 +315,9 @@ def against_size(kind: str, repeats: int, sizes: Any, epsilons: Any, cooling: Co
     return cells
 
 
-def on_uci(kind: str, x: Any, y: Any, sigma_min: float, repeats: int, rows: Any, cooling: Cooling, area: Any) -> Any:
+def on_uci(
+    kind: str, x: Any, y: Any, sigma_min: float, repeats: int, rows: Any, cooling: TemperingSchedule, area: Any
+) -> Any:
     """Random splits of one table; tuning has splits of its own, as if somebody had given the table away for it."""
     most = min(len(y) - max(30, len(y) // 10), max(rows))
     cells: list[dict[str, Any]] = []

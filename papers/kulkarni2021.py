@@ -120,7 +120,9 @@ def newton(design: Any, response: Any, ridge: Any = 0.0) -> tuple[Any, Any]:
 
 
 def non_private(seen: Likelihood, theta_sd: float, radius: float | None, draws: int, rng: Any) -> Any:
-    """Draws (draws, p) of the posterior of theta, by Metropolis with proposals from a t law around the mode."""
+    """Draws (draws, p) of the posterior of theta, by Metropolis with proposals from a t distribution around the
+    mode.
+    """
 
     def smooth(theta: Any) -> Any:
         return seen.value(theta) - np.sum(np.square(theta), axis=-1) / (2 * theta_sd**2)

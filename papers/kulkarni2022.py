@@ -157,7 +157,7 @@ def coverage(
             for parameter, shares in held.items():
                 cells.append(
                     {
-                        "protocol": plan.client().protocol.kind,
+                        "protocol": plan.local_randomizer().protocol.kind,
                         "epsilon": epsilon,
                         "parameter": parameter,
                         "numbers": len(shares),
@@ -253,7 +253,7 @@ def kosarak_gaps(
             schema = tacit.Schema(item=levels)
             plan = tacit.Plan(tacit.Categorical("item"), schema, tacit.PureDP(epsilon), tacit.Local(protocol))
             surveys = [tacit.randomize_rows(rows, plan, dataset=f"kosarak-{i}") for i in range(repeats)]
-            values = [plan.model.summary(plan.client(), survey.groups[0].values) for survey in surveys]
+            values = [plan.model.summary(plan.local_randomizer(), survey.groups[0].values) for survey in surveys]
             theta = batched(plan, "shares", values, sizes, n=len(records))[0]["theta"]
             gaps = [[gap(own[:, j], exact[:, j]) for j in range(10)] for own in theta]
             cells.append(
@@ -542,7 +542,7 @@ def regression_scores(
                 response = own.response if linear else np.where(own.response > 0, "above", "below")
                 table = {"y": response, **{f"x{i + 1}": column for i, column in enumerate(own.x.T)}}
                 surveys = [tacit.randomize_rows(table, plan, dataset=f"survey-{i}") for i in range(repeats)]
-                values = [plan.model.summary(plan.client(), survey.groups[0].values) for survey in surveys]
+                values = [plan.model.summary(plan.local_randomizer(), survey.groups[0].values) for survey in surveys]
                 chosen = plan.model.default_method(plan.schema)
                 theta = batched(plan, chosen, values, sizes, n=len(own.x))[0]["theta"].mean(axis=1)
                 scores = [own.score(one) for one in theta]

@@ -125,7 +125,7 @@ def forged_json(rng: random.Random, seed: bytes) -> bytes:
 
 def forged_partial(rng: random.Random, seed: bytes) -> bytes:
     """A changed partial, its digest right."""
-    from tacit.partials import _digest
+    from tacit.partial_sums import _digest
 
     if rng.random() < 0.1:
         return change_bytes(rng, seed)
@@ -156,12 +156,12 @@ def forged_plan(rng: random.Random, seed: bytes) -> bytes:
 
 def forged_posterior(rng: random.Random, seed: bytes) -> bytes:
     """A changed posterior, its checksum right: the index most of the time, the evidence inside it, or any bytes."""
-    from tacit.posterior.checksum import CHECKSUM_LENGTH, sealed
+    from tacit.posterior.checksum import CHECKSUM_LENGTH, with_checksum
     from tacit.posterior.file import _MARK
 
     content = seed[:-CHECKSUM_LENGTH]
     if rng.random() < 0.25:
-        return sealed(change_bytes(rng, content)) if rng.random() < 0.9 else change_bytes(rng, seed)
+        return with_checksum(change_bytes(rng, content)) if rng.random() < 0.9 else change_bytes(rng, seed)
     length = int(content[-12:])
     start = len(content) - len(_MARK) - 12 - length
     plain = json.loads(content[start : start + length])
@@ -176,7 +176,9 @@ def forged_posterior(rng: random.Random, seed: bytes) -> bytes:
             plain = change_value(rng, plain, words=WORDS)
     index = written(rng, plain)
     body = change_bytes(rng, content[:start]) if rng.random() < 0.1 else content[:start]
-    return sealed(body + index + _MARK + b"%012d" % (len(index) if rng.random() < 0.95 else rng.randrange(10**12)))
+    return with_checksum(
+        body + index + _MARK + b"%012d" % (len(index) if rng.random() < 0.95 else rng.randrange(10**12))
+    )
 
 
 def forged_reports(rng: random.Random, seed: bytes) -> bytes:
@@ -343,7 +345,7 @@ def plan_seeds() -> list[bytes]:
 
 @lru_cache(maxsize=1)
 def release_seeds() -> list[bytes]:
-    """Releases of several families and laws."""
+    """Releases of several families and distributions."""
     import tacit
 
     schema = tacit.Schema(y=(-1, 1), x=(0, 10), z=["a", "b", "c"])
@@ -386,7 +388,7 @@ def signature_seeds() -> list[bytes]:
 
 @lru_cache(maxsize=1)
 def screen_seeds() -> list[bytes]:
-    """Screens under each law of noise, for rows and for people."""
+    """Screens under each noise distribution, for rows and for people."""
     import tacit
 
     schema = tacit.Schema(x=(0, 10), z=["a", "b", "c"])
@@ -454,7 +456,7 @@ def _read_signature(path: Path) -> Any:
 
 def _read_screen(path: Path) -> Any:
     """As `tacit infer --screen` and the report do."""
-    from tacit.screen_release import Screen
+    from tacit.cell_screen import Screen
 
     found = Screen.load(path)
     return found.summary(), found.warnings(), f"{found.sd:,.3g}", found.to_json()
@@ -493,7 +495,7 @@ KINDS = {
     "journal": Kind(
         ".journal", kept("journal-1.journal"), forged_journal, _read("tacit.collector.journal", "read_reports", "")
     ),
-    "partial": Kind(".partial", kept("partial-2.partial"), forged_partial, _read("tacit.partials", "Partial")),
+    "partial": Kind(".partial", kept("partial-2.partial"), forged_partial, _read("tacit.partial_sums", "Partial")),
     "measurement": Kind(
         ".json",
         kept("measurements-1.json"),

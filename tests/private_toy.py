@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.privacy.beta_slopes import bernoulli_slope
+from tacit.privacy.beta_gradients import bernoulli_gradient_bound
 from tacit.private_samplers.sampled_ratio import SampledRatio
 
 BETA, SD = 1.5, 1.5
 _RNG = np.random.default_rng(5)
 X = np.stack([np.ones(40), _RNG.uniform(-1, 1, 40)], axis=1)
 Y = np.where(_RNG.random(40) < 1 / (1 + np.exp(-X @ np.array([0.4, 1.2]))), 1.0, -1.0)
-SLOPE = bernoulli_slope(BETA) * math.sqrt(2)
+SLOPE = bernoulli_gradient_bound(BETA) * math.sqrt(2)
 
 
 def losses(theta: Any) -> Any:

@@ -33,9 +33,9 @@ def sides(rows, n):
     return (below, [*below[1:], n]), (above, [n, *above[:-1]])
 
 
-def law(losses, scale, reach=60):
-    """The exact law of the winner of -d_i + Z_i, up to e^-60: for each value of Z_i all others lie below, or are equal
-    and come later.
+def distribution(losses, scale, reach=60):
+    """The exact distribution of the winner of -d_i + Z_i, up to e^-60: for each value of Z_i all others lie below, or
+    are equal and come later.
     """
     a = math.exp(-1 / scale)
     top = int(reach * scale)
@@ -65,7 +65,7 @@ def worst_ratio(scale, target, n=3):
     laws = {}
     for rows in itertools.combinations_with_replacement(range(len(values)), n):
         both = sides([values[v] for v in rows], n)
-        laws[rows] = [law(losses_of(*side, target), scale) for side in both]
+        laws[rows] = [distribution(losses_of(*side, target), scale) for side in both]
     worst = 0.0
     for rows, own in laws.items():
         for place, other in itertools.product(range(n), range(len(values))):
@@ -85,7 +85,7 @@ def test_no_pair_of_tables_costs_more_than_the_claim_and_a_smaller_claim_is_caug
 
 def test_the_code_chooses_by_this_law():
     """Fresh entropy. 20,000 choices of both ends; alarm at 6 standard errors of any of 8 counts (below 1e-7). Planted
-    fault: the law of noise twice as large is rejected.
+    fault: the noise distribution twice as large is rejected.
     """
     mechanism, rows, n, target = NoisyRanks(GRID, 3 * 2**16), [0.5, 1.5, 2.0, 2.0, None, 9.0], 6, 2
     counts = mechanism.counts(np.array([-5.0 if v is None else v for v in rows]), -5.0)
@@ -98,7 +98,7 @@ def test_the_code_chooses_by_this_law():
         # A unit of 2^16 steps is fine: the continuous limit of the lattice, here with 64 steps a row.
         fine = [64 * loss for loss in losses_of(*expected[end], target)]
         for scale, right in ((3 * 64, True), (6 * 64, False)):
-            p = law(fine, scale, reach=12)
+            p = distribution(fine, scale, reach=12)
             inside = np.abs(seen - p) < 6 * np.sqrt(p * (1 - p) / times) + 0.002
             assert inside.all() == right
 
@@ -135,8 +135,8 @@ def test_the_suggestion_leaves_few_outside_and_lies_close():
 
 
 def test_an_empty_range_is_hardly_ever_chosen():
-    """Fresh entropy. All rows in one cell of 1,001; the chance of an end elsewhere is at most 5% a trial and end by the
-    docstring. 60 trials, 2 ends: more than 20 misses have probability below 1e-6.
+    """Fresh entropy. All rows in one cell of 1,001; the probability of an end elsewhere is at most 5% a trial and end
+    by the docstring. 60 trials, 2 ends: more than 20 misses have probability below 1e-6.
     """
     rows = {"x": np.full(400, 3.2)}
     found = [tacit.bounds(rows, "x", within=(0, 1000), epsilon=1.0, ledger=None) for _ in range(60)]

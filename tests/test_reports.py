@@ -29,7 +29,7 @@ def test_a_plan_survives_being_written_down():
     for plan in (PLAN, UNARY):
         assert tacit.Plan.from_toml(plan.to_toml()) == plan
         assert plan.event().satisfies(plan.budget)
-    assert PLAN.client().protocol.kind == "randomized-response"
+    assert PLAN.local_randomizer().protocol.kind == "randomized-response"
     for changes, words in (
         ({"mechanism": tacit.Local("unary-encodin")}, "did you mean 'unary-encoding'"),
         ({"model": tacit.LinearRegression("drinks ~ smoker")}, "declared with bounds"),
@@ -39,25 +39,25 @@ def test_a_plan_survives_being_written_down():
     with pytest.raises(tacit.InputError, match="releases of all rows"):
         PLAN.statistic()
     with pytest.raises(tacit.InputError, match='"local"'):
-        dataclasses.replace(PLAN, mechanism=tacit.AddNoise()).client()
+        dataclasses.replace(PLAN, mechanism=tacit.AddNoise()).local_randomizer()
 
 
 def test_one_record_becomes_one_report_by_the_published_law():
     """Fresh entropy: 3,000 reports against the exact probabilities by chi-square, false-alarm rate 1e-9.
 
-    Planted fault: the law of half the epsilon is rejected.
+    Planted fault: the distribution of half the epsilon is rejected.
     """
     from scipy.stats import chisquare
 
     reports = [tacit.randomize({"drinks": " daily "}, PLAN)[0] for _ in range(3000)]
     counts = np.bincount(reports, minlength=3)
 
-    def law(epsilon):
+    def distribution(epsilon):
         weights = np.exp([0.0, 0.0, epsilon])
         return 3000 * weights / weights.sum()
 
-    assert chisquare(counts, law(1.0)).pvalue > 1e-9
-    assert chisquare(counts, law(0.5)).pvalue < 1e-9
+    assert chisquare(counts, distribution(1.0)).pvalue > 1e-9
+    assert chisquare(counts, distribution(0.5)).pvalue < 1e-9
     assert len(tacit.randomize({"drinks": "daily"}, UNARY)) == 3
     with pytest.raises(tacit.InputError, match="drinks"):
         tacit.randomize({"smoker": "yes"}, PLAN)
@@ -68,7 +68,7 @@ def test_one_record_becomes_one_report_by_the_published_law():
 def test_a_client_needs_numpy_alone():
     """What a device runs must not import what a collector needs."""
     code = (
-        "import sys; import tacit.client as c; from tacit.plan import Plan\n"
+        "import sys; import tacit.device as c; from tacit.plan import Plan\n"
         f"c.randomize({{'drinks': 'daily'}}, Plan.from_toml({PLAN.to_toml()!r}))\n"
         "print([m for m in ('jax', 'pyarrow', 'scipy', 'xarray', 'pandas') if m in sys.modules])"
     )
@@ -122,7 +122,7 @@ def test_a_broken_or_malicious_file_is_refused_in_one_sentence(tmp_path):
         ),
         "other protocol": (
             columns,
-            {**header, "groups": [{**group, "protocol": UNARY.client().protocol.to_plain()}]},
+            {**header, "groups": [{**group, "protocol": UNARY.local_randomizer().protocol.to_plain()}]},
             "as wide|protocol",
         ),
         "broken plan": (columns, {**header, "groups": [{**group, "plan": {}}]}, "plan"),
@@ -139,7 +139,7 @@ def test_a_broken_or_malicious_file_is_refused_in_one_sentence(tmp_path):
         with pytest.raises(tacit.InputError, match="file of reports"):
             tacit.infer(tmp_path / f"cut{i}.parquet")
     with pytest.raises(tacit.InputError, match="reports"):
-        Group(PLAN, PLAN.client().protocol, np.array([[5]]))
+        Group(PLAN, PLAN.local_randomizer().protocol, np.array([[5]]))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_broken_or_malicious_file_is_refused_in_one_sentence(tmp_path):
 def test_reports_give_a_calibrated_posterior(plan):
     """Seed 3: 300 surveys of 200 people, level 1e-3 over all numbers. Planted fault: inference at twice the epsilon."""
     from tacit.infer import posterior_arrays, problem_of
-    from tacit.runtime.chain import Settings
+    from tacit.runtime.chain import SamplerSettings
 
     assert tacit.calibrate(plan, n=200, trials=300, seed=3).calibrated(1e-3)
     if plan is PLAN:
@@ -156,7 +156,7 @@ def test_reports_give_a_calibrated_posterior(plan):
         simulations = [tacit.simulate(plan, n=200, seed=s) for s in range(300)]
         values = [s.numbers() for s in simulations]
         arrays, _ = posterior_arrays(
-            problem_of(wrong, None, 200), "shares", Settings(300, 99), values, chains=1, seed=1
+            problem_of(wrong, None, 200), "shares", SamplerSettings(300, 99), values, chains=1, seed=1
         )
         ranks = (arrays["theta"][:, 0, :, 0] < np.array([s.parameters["theta"][0] for s in simulations])[:, None]).sum(
             1

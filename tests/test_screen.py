@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.boundary import collect, needed
+from tacit.cell_screen import Screen, ScreenPlan
 from tacit.cli import app
 from tacit.engines.threads import Threads
 from tacit.noise.entropy import OSEntropy
 from tacit.posterior.tree import check_screens
 from tacit.privacy.guarantees import guarantee_from_plain
-from tacit.screen_release import Screen, Screening
 from tacit.sources.open import open_source
 from tacit.statistics.cell_classes import CellClasses
 
@@ -30,9 +30,9 @@ PLAN = tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(1.0))
 
 def exact(data, plan=PLAN, engine=None):
     """The exact counts by entry, straight from the secret side of the boundary."""
-    asked = Screening.of(plan, tacit.PureDP(1.0))
+    asked = ScreenPlan.of(plan, tacit.PureDP(1.0))
     _, found = collect(open_source(data, *needed(asked)), asked, None, engine or Threads(1))
-    entries, unit = asked.crossing().entries, asked.crossing().unit
+    entries, unit = asked.calibrated_mechanism().entries, asked.calibrated_mechanism().unit
     return {entry: total // unit for entry, total in zip(entries, found.totals, strict=True) if total}
 
 
@@ -227,11 +227,11 @@ def test_intervals_cover_the_exact_counts_as_often_as_they_say(price):
     Planted fault: intervals of half the width, which miss 22% (Laplace) or 33% (normal) of 1,200 that are not near 0.
     """
     rows = {"smoker": ["no", "Yes", ""] * 1000, "age": ["x", "90", "5"] * 1000}
-    truth, asked = exact(rows), Screening.of(PLAN, guarantee_from_plain(price))
+    truth, asked = exact(rows), ScreenPlan.of(PLAN, guarantee_from_plain(price))
     n, collected = collect(open_source(rows, *needed(asked)), asked)
     misses = narrow = 0
     for _ in range(300):
-        values = asked.crossing().cross(collected, n, OSEntropy())
+        values = asked.calibrated_mechanism().cross(collected, n, OSEntropy())
         for one in Screen(asked, n, values, "people", "x").summary():
             true = truth.get(f"{one.column}: {one.cells}", 0)
             misses += not one.low <= true <= one.high

@@ -239,8 +239,8 @@ def test_a_classifier_gives_probabilities():
     """Seed 2: 4,000 rows with two binary covariates; probabilities to 0.05, over 5 standard errors (0.008) and more."""
     rng = np.random.default_rng(2)
     sex, smoker = rng.choice(["f", "m"], 4000), rng.choice(["no", "yes"], 4000)
-    chance = 1 / (1 + np.exp(-(-1.0 + 0.5 * (sex == "m") + 1.5 * (smoker == "yes"))))
-    ill = np.where(rng.random(4000) < chance, "yes", "no")
+    probability = 1 / (1 + np.exp(-(-1.0 + 0.5 * (sex == "m") + 1.5 * (smoker == "yes"))))
+    ill = np.where(rng.random(4000) < probability, "yes", "no")
     model = TacitClassifier(LOGISTIC, ledger=None, chains=2, draws=400)
     model.fit(pd.DataFrame({"sex": sex, "smoker": smoker}), ill)
     assert list(model.classes_) == ["no", "yes"]

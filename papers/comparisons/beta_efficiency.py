@@ -1,7 +1,7 @@
 """What beta and weight mean for one draw: its asymptotic variance, and the steepest that the loss can be.
 
-For n rows from the model itself, sqrt(n) (draw - truth) tends to a normal law with variance (jewson2023, Proposition 1,
-with K as the mean of the product of gradients; as printed it is 0, Errata J12)
+For n rows from the model itself, sqrt(n) (draw - truth) tends to a normal distribution with variance (jewson2023,
+Proposition 1, with K as the mean of the product of gradients; as printed it is 0, Errata J12)
 
     V = H^-1 K H^-1 + (weight H)^-1,      H = E[Hessian of the loss],  K = E[gradient gradient']
 
@@ -42,7 +42,8 @@ def draw_variance(bend: Any, push: Any, weight: float) -> Any:
 
 
 def normal_mean_variance(beta: float, epsilon: float, ratio: float = 1.0) -> float:
-    """V / sigma^2 for the mean of a normal law whose standard deviation is ``ratio`` times the smallest allowed one.
+    """V / sigma^2 for the mean of a normal distribution whose standard deviation is ``ratio`` times the smallest
+    allowed one.
 
     beta^3 / (2 beta - 1)^1.5 + 2 beta^1.5 ratio^b / (epsilon b), at the largest weight that epsilon allows.
     """

@@ -1,4 +1,4 @@
-"""A rival to compare posteriors with: stochastic gradient descent where every person sends one noisy gradient.
+"""A baseline to compare posteriors with: stochastic gradient descent where every person sends one noisy gradient.
 
 Groups of people answer one after the other. Everybody in a group gets the current coefficients, and sends the gradient
 of their own loss there, cut to norm 1, plus normal noise of standard deviation s in every entry (Wang et al. 2019;

@@ -2,9 +2,9 @@
 
 Target: the density proportional to exp(-weight * sum of losses - |theta|^2 / (2 theta_sd^2)), where the loss is the
 log loss or, with a ``beta``, the beta-divergence, and where |theta| <= ``reach`` if that is said. One draw is picked
-among many proposals with probability proportional to target over proposal. Proposals come from a mixture: two t laws
-around the mode, one of them twice as wide, and the prior, so that no part of the target is left out. The effective
-number of proposals behind a draw comes back with it: a small one says that the draw is not to be trusted.
+among many proposals with probability proportional to target over proposal. Proposals come from a mixture: two t
+distributions around the mode, one of them twice as wide, and the prior, so that no part of the target is left out. The
+effective number of proposals behind a draw comes back with it: a small one says that the draw is not to be trusted.
 
 Rows are seen and the generator has a seed: for releases there are plans with ``kind = "posterior-sample"``.
 """
@@ -59,9 +59,9 @@ def _program(with_beta: bool, draws: int, proposals: int) -> Any:
     import jax.numpy as jnp
     from jax.scipy.special import logsumexp
 
-    from tacit.mechanisms.targets.beta_densities import Bernoulli
+    from tacit.mechanisms.targets.beta_densities import BernoulliDensity
 
-    density = Bernoulli((), 1.0)
+    density = BernoulliDensity((), 1.0)
 
     def smooth(theta: Any, x: Any, y: Any, numbers: Any) -> Any:
         weight, beta, theta_sd, _ = numbers

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.posterior_sample.loss import Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
 
 Network = NetworkBernoulli | NetworkNormal
@@ -21,14 +21,14 @@ _START = 0.3  # of the prior's standard deviation: where the weights of a descen
 
 
 def network_draws(density: Network, x: Any, y: Any, *, weight: float, beta: float, cooling: Any, seed: int) -> Any:
-    """`tacit.private_samplers.smc.Cooled`, every array with a first axis of data sets."""
+    """`tacit.private_samplers.smc.Particles`, every array with a first axis of data sets."""
     import jax.numpy as jnp
     import numpy as np
 
     from tacit.runtime.backend import float64
 
     words = np.random.default_rng(seed).integers(0, 2**32, (len(x), cooling.keys, 2), dtype=np.uint32)
-    loss = BetaLoss(None, Settings(loss="beta-divergence"), density, beta)  # type: ignore[arg-type]
+    loss = BetaLoss(None, DrawSettings(loss="beta-divergence"), density, beta)  # type: ignore[arg-type]
     with float64():
         given = {"weight": jnp.asarray(weight, jnp.float64), "beta": jnp.asarray(beta, jnp.float64)}
         data = jnp.asarray(x, jnp.float64), jnp.asarray(y, jnp.float64)

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tacit.errors import expected
-from tacit.protocols.client import Client, LatticeNumber
+from tacit.protocols.local_randomizer import LatticeNumber, LocalRandomizer
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.unary_encoding import UnaryEncoding
@@ -62,7 +62,7 @@ def nearest_shares(values: Any) -> Any:
     return np.maximum(v - t, 0.0)
 
 
-def unbiased_mean(client: Client, reports: Any) -> float:
+def unbiased_mean(client: LocalRandomizer, reports: Any) -> float:
     """The mean of a numeric column, clamped to its bounds and rounded to the device's lattice, in the column's units.
 
     The average report, mapped back: the noise that devices add has mean 0.

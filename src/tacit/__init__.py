@@ -12,10 +12,11 @@ from tacit.calibration.calibrate import Calibration as Calibration
 from tacit.calibration.calibrate import calibrate as calibrate
 from tacit.calibration.simulate import Simulation as Simulation
 from tacit.calibration.simulate import simulate as simulate
+from tacit.cell_screen import Screen as Screen
 from tacit.cite import cite as cite
-from tacit.client import randomize as randomize
 from tacit.design import Design as Design
 from tacit.design import design as design
+from tacit.device import randomize as randomize
 from tacit.errors import BrokenMediumError as BrokenMediumError
 from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
@@ -49,7 +50,7 @@ from tacit.models.poisson import Poisson as Poisson
 from tacit.models.poisson_regression import PoissonRegression as PoissonRegression
 from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
-from tacit.partials import Partial as Partial
+from tacit.partial_sums import Partial as Partial
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.posterior import Prediction as Prediction
@@ -64,8 +65,8 @@ from tacit.privacy.guarantees import ApproxDP as ApproxDP
 from tacit.privacy.guarantees import PureDP as PureDP
 from tacit.privacy.guarantees import RenyiDP as RenyiDP
 from tacit.release import Release as Release
-from tacit.released_draws import Drawn as Drawn
-from tacit.released_draws import drawn as drawn
+from tacit.released_draws import ReleasedDraws as ReleasedDraws
+from tacit.released_draws import released_draws as released_draws
 from tacit.report.page import report as report
 from tacit.report.page import write_report as write_report
 from tacit.reports import Reports as Reports
@@ -73,7 +74,6 @@ from tacit.schema import Category as Category
 from tacit.schema import Number as Number
 from tacit.schema import Schema as Schema
 from tacit.screen import screen as screen
-from tacit.screen_release import Screen as Screen
 from tacit.signing.keys import PrivateKey as PrivateKey
 from tacit.signing.keys import PublicKey as PublicKey
 from tacit.signing.keys import new_key as new_key
@@ -97,7 +97,6 @@ __all__ = [
     "Composition",
     "Design",
     "DirichletPrior",
-    "Drawn",
     "Exponential",
     "GammaPrior",
     "Geometric",
@@ -128,6 +127,7 @@ __all__ = [
     "PureDP",
     "RefusedError",
     "Release",
+    "ReleasedDraws",
     "RenyiDP",
     "Reports",
     "Schema",
@@ -143,7 +143,6 @@ __all__ = [
     "cite",
     "compose",
     "design",
-    "drawn",
     "infer",
     "migrate",
     "new_key",
@@ -152,12 +151,24 @@ __all__ = [
     "privatize",
     "randomize",
     "randomize_rows",
+    "released_draws",
     "report",
     "screen",
     "simulate",
     "split",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Names that were public once: they work, with a warning."""
+    if name not in ("drawn", "Drawn"):
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    import warnings
+
+    new = {"drawn": "released_draws", "Drawn": "ReleasedDraws"}[name]
+    warnings.warn(f"tacit.{name} is now tacit.{new}.", DeprecationWarning, stacklevel=2)
+    return globals()[new]
 
 
 def __dir__() -> list[str]:

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
+from tacit.cell_screen import ScreenPlan
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.noise.entropy import OSEntropy
-from tacit.partials import Measure, Partial, as_partials, check_pool
+from tacit.partial_sums import Measure, Partial, as_partials, check_pool
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
 from tacit.schema import Schema
-from tacit.screen_release import Screening
-from tacit.statistics.collector import Collector, Sums
+from tacit.statistics.accumulator import Accumulator, Sums
 
 if TYPE_CHECKING:
     from tacit.engines.engine import Engine, Job
@@ -82,7 +82,7 @@ def privatize(
     else:
         check_pool(partials, plan)
         rows = _adder(partials, plan)
-    if isinstance(plan.crossing(), PosteriorDraws):  # JAX draws them, after the charge
+    if isinstance(plan.calibrated_mechanism(), PosteriorDraws):  # JAX draws them, after the charge
         check_not_forked()
         check_address_space()
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
@@ -92,18 +92,18 @@ def privatize(
             person = plan.mechanism.person
             receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=person.id if person else None)
     # From here on the budget counts as spent, whatever happens.
-    crossing = plan.crossing()
+    calibrated = plan.calibrated_mechanism()
     n, collected = rows.collect()
     release = Release(
         plan=plan,
         n=n,
-        values=guarded(lambda: crossing.cross(collected, n, OSEntropy())),
+        values=guarded(lambda: calibrated.cross(collected, n, OSEntropy())),
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
         partials=1 if partials is None else len(partials),
         typed_elsewhere=rows.typed_elsewhere,
-        law=crossing.law,
+        noise_parameters=calibrated.noise_parameters,
     )
     if book is not None and receipt is not None:
         note(book, receipt, release.id, release.unsigned_plain())
@@ -145,28 +145,28 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
     from tacit.sources.open import open_source
 
     plan = as_plan(plan)
-    client = plan.client()
+    randomizer = plan.local_randomizer()
     check_name("dataset", dataset)
-    source = open_source(data, client.columns, plan.schema)
-    if source.has_no_rows(client.columns):
+    source = open_source(data, randomizer.columns, plan.schema)
+    if source.has_no_rows(randomizer.columns):
         raise InputError(NO_ROWS)
-    told = announced(source, client.columns)
+    told = announced(source, randomizer.columns)
 
     def read() -> Any:
-        batches = source.batches(plan.schema, client.columns, _BATCH_ROWS)
-        parts = [client.reports(batch.columns, OSEntropy()) for batch in batches if batch.rows]
+        batches = source.batches(plan.schema, randomizer.columns, _BATCH_ROWS)
+        parts = [randomizer.reports(batch.columns, OSEntropy()) for batch in batches if batch.rows]
         if not parts:
             raise BrokenMediumError(NO_ROWS)
         told.check(source, sum(map(len, parts)))
         return np.concatenate(parts)
 
-    group = Group(plan, client.protocol, guarded(read))
+    group = Group(plan, randomizer.protocol, guarded(read))
     return Reports((group,), dataset, typed_elsewhere=source.typed_elsewhere)
 
 
-def needed(plan: Plan | Screening) -> tuple[tuple[str, ...], Schema]:
+def needed(plan: Plan | ScreenPlan) -> tuple[tuple[str, ...], Schema]:
     """The columns to read, and the schema to read them by: the crossing's, and who a row belongs to."""
-    columns, person = plan.crossing().columns, plan.mechanism.person
+    columns, person = plan.calibrated_mechanism().columns, plan.mechanism.person
     if person is None:
         return columns, plan.schema
     return (*columns, person.id), plan.schema.with_identifier(person.id)
@@ -177,10 +177,10 @@ class Rows:
     """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for."""
 
     typed_elsewhere: bool
-    collect: Callable[[], tuple[int, Collector]]
+    collect: Callable[[], tuple[int, Accumulator]]
 
 
-def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | None) -> Rows:
+def reader(data: Any, plan: Plan | ScreenPlan, engine: Any, progress: Progress | None) -> Rows:
     """Refuse whatever can be refused of rows and engine; what comes back reads the rows."""
     from tacit.engines.open import engine_of
     from tacit.engines.reading import Steps, announced, guarded
@@ -197,14 +197,14 @@ def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | 
         raise expected("engine", chosen.name, f"to be local for a plan that {why}")
     if source.has_no_rows(columns):
         raise InputError(NO_ROWS)
-    declared, told = plan.crossing().rows, announced(source, columns)
+    declared, told = plan.calibrated_mechanism().rows, announced(source, columns)
     if declared is not None and told.rows not in (None, declared):
         raise expected("n", declared, f"of [mechanism] to be the number of rows, {told.rows}, which is public")
     if hasattr(progress, "expect"):
         progress.expect(None if plan.mechanism.person else told.rows)  # type: ignore[union-attr]
     steps = None if progress is None else Steps(progress)
 
-    def read() -> tuple[int, Collector]:
+    def read() -> tuple[int, Accumulator]:
         found = collect(source, plan, steps, chosen, told)
         if steps is not None:
             steps.finish()
@@ -214,18 +214,18 @@ def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | 
 
 
 def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
-    sums = plan.crossing().collector()
+    sums = plan.calibrated_mechanism().accumulator()
     assert isinstance(sums, Sums)  # as `check_pool` has seen
     for one in partials:
         sums.merge(one.totals)
     return Rows(any(one.typed_elsewhere for one in partials), lambda: (sum(one.n for one in partials), sums))
 
 
-def _job(source: Source, plan: Plan | Screening) -> Job | None:
+def _job(source: Source, plan: Plan | ScreenPlan) -> Job | None:
     """What any engine can do; None where the rows must be in one place."""
     from tacit.engines.engine import Job
 
-    empty = plan.crossing().collector()
+    empty = plan.calibrated_mechanism().accumulator()
     columns, schema = needed(plan)
     if plan.mechanism.person is not None or not isinstance(empty, Sums):
         return None
@@ -234,11 +234,11 @@ def _job(source: Source, plan: Plan | Screening) -> Job | None:
 
 def collect(
     source: Source,
-    plan: Plan | Screening,
+    plan: Plan | ScreenPlan,
     progress: Progress | None = None,
     engine: Engine | None = None,
     told: Announced | None = None,
-) -> tuple[int, Collector]:
+) -> tuple[int, Accumulator]:
     """n and what the mechanism keeps of the rows. Secret: only the crossing makes it fit to leave this module.
 
     ``told`` is what the source has announced before anything was paid. Whatever reads the rows, they must be as many.
@@ -253,8 +253,8 @@ def collect(
         n, collected = (engine_of("local") if engine is None else engine).run(job, progress)
         read = n
     else:
-        crossing, person = plan.crossing(), plan.mechanism.person
-        collected = crossing.collector()
+        calibrated, person = plan.calibrated_mechanism(), plan.mechanism.person
+        collected = calibrated.accumulator()
         batches = _Counted(source.batches(schema, columns, min(collected.batch_rows, _BATCH_ROWS)))
         if person is None:
             for batch in batches:
@@ -265,7 +265,7 @@ def collect(
         else:
             from tacit.sources.people import by_person
 
-            people = by_person(batches, schema, crossing.columns, person=person.id, max_rows=person.max_rows)
+            people = by_person(batches, schema, calibrated.columns, person=person.id, max_rows=person.max_rows)
             for batch in people.kept.split(collected.batch_rows):
                 collected.add(batch.columns)
             collected.add(people.filler.columns, times=people.empty)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.bibliography import FIVE, TACIT, Paper
 from tacit.errors import expected
-from tacit.mechanisms.mechanism import Law
+from tacit.mechanisms.mechanism import NoiseParameters
 from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.protocols.protocol import Protocol
@@ -32,8 +32,8 @@ def references(what: Plan | Release | Reports | Posterior | None = None) -> list
     if not isinstance(what, Plan | Release | Reports | Posterior):
         raise expected("what", type(what).__name__, "to be a Plan, Release, Reports or Posterior")
     papers: list[Paper] = [TACIT]
-    for plan, law in _plans(what):
-        papers += (*plan.model.papers, *plan.mechanism.papers, *plan.budget.papers, *law.papers)
+    for plan, noise_parameters in _plans(what):
+        papers += (*plan.model.papers, *plan.mechanism.papers, *plan.budget.papers, *noise_parameters.papers)
     if isinstance(what, Posterior):
         model = what.plan.model
         method = {**model.draw_methods, **model.methods}.get(what.method)
@@ -41,15 +41,22 @@ def references(what: Plan | Release | Reports | Posterior | None = None) -> list
     return list(dict.fromkeys(papers))
 
 
-def _plans(what: Plan | Release | Reports | Posterior) -> list[tuple[Plan, Law | Protocol]]:
+def _plans(what: Plan | Release | Reports | Posterior) -> list[tuple[Plan, NoiseParameters | Protocol]]:
     """Every plan, with what randomised under it."""
     if isinstance(what, Plan):
-        return [(what, what.client().protocol if what.mechanism.kind == "local" else what.crossing().law)]
+        return [
+            (
+                what,
+                what.local_randomizer().protocol
+                if what.mechanism.kind == "local"
+                else what.calibrated_mechanism().noise_parameters,
+            )
+        ]
     if isinstance(what, Release):
-        return [(what.plan, what.law)]
+        return [(what.plan, what.noise_parameters)]
     if isinstance(what, Reports):
         return [(group.plan, group.protocol) for group in what.groups]
-    found: list[tuple[Plan, Law | Protocol]] = []
+    found: list[tuple[Plan, NoiseParameters | Protocol]] = []
     for one in what.evidence:
         found += zip(one.plans, one.protocols, strict=True) if isinstance(one, PublishedReports) else _plans(one)
     return found

@@ -8,34 +8,37 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tacit._support.renamed import renamed_arguments
+from tacit.cell_screen import Screen, as_screen
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.conjugate import ConjugateModel
-from tacit.models.draw_law import FAILED, DrawLaw
+from tacit.models.draw_parameters import FAILED, DrawParameters
 from tacit.models.local import LocalModel
+from tacit.models.method_names import current_method
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.posterior.tree import build_tree, check_screens, observed_data, posterior_axes
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.release import Release, as_release
 from tacit.reports import Reports, as_reports, is_reports_file
-from tacit.runtime.chain import Chain, Settings
+from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
 from tacit.schema import Schema
-from tacit.screen_release import Screen, as_screen
 
 _MOST_DRAWS = 10**7
-_MOST_LEAPS = 1024
+_MOST_LEAPFROG_STEPS = 1024
 
 
 AnyRelease = Release | Reports | str | Path
 AnyScreen = Screen | str | Path
 
 
+@renamed_arguments(leaps="num_leapfrog_steps")
 def infer(
     release: AnyRelease | Sequence[AnyRelease],
     *,
@@ -47,7 +50,7 @@ def infer(
     chains: int = 4,
     draws: int = 1000,
     warmup: int = 500,
-    leaps: int | None = None,
+    num_leapfrog_steps: int | None = None,
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
@@ -58,12 +61,15 @@ def infer(
     it. ``method`` picks another sampler of the family, ``prior`` changes some of the prior's numbers (or gives a whole
     prior), ``seed`` makes the draws repeatable: this side of the boundary nothing is secret.
 
-    Hamiltonian trajectories go on until they turn back. ``leaps`` gives all of them that many leaps instead, which is
-    made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary show where they do not.
+    Hamiltonian trajectories go on until they turn back. ``num_leapfrog_steps`` gives all of them that many leapfrog
+    steps instead, which is made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary
+    show where they do not.
     """
     found, surveys = _evidence(release)
     releases = sites_in_order(found, same_rows=same_rows) if found else []
-    settings = check_settings(warmup=warmup, draws=draws, chains=chains, seed=seed, leaps=leaps)
+    settings = check_settings(
+        warmup=warmup, draws=draws, chains=chains, seed=seed, num_leapfrog_steps=num_leapfrog_steps
+    )
     everything = [one for site in releases for one in site]
     plan = (everything or surveys)[0].plan
     for other in surveys:
@@ -77,12 +83,12 @@ def infer(
         plan.schema,
         prior_of(plan, prior),
         tuple(_site(site) for site in releases),
-        tuple(Survey(group.n, group.client) for group in groups),
+        tuple(Survey(group.n, group.local_randomizer) for group in groups),
     )
     name = method_for(problem, method)
     _check_pools(problem, name)
     values = [value for one in everything for value in one.values]
-    values += [number for group in groups for number in summary_of(problem.model, group.client, group.values)]
+    values += [number for group in groups for number in summary_of(problem.model, group.local_randomizer, group.values)]
     arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
     dims, coords = posterior_axes(evidence)
@@ -108,14 +114,14 @@ def infer(
 def _site(releases: Sequence[Release]) -> Site:
     """The rows that some releases are about; posterior draws stand alone."""
     first = releases[0]
-    if not any(isinstance(one.law, DrawLaw) for one in releases):
+    if not any(isinstance(one.noise_parameters, DrawParameters) for one in releases):
         return Site(first.n, tuple(one.noise for one in releases))
     if len(releases) > 1:
         raise expected("release", len(releases), "to be one alone: posterior draws are not pooled with other releases")
     if FAILED in first.values:
         raise expected("release", first.id, "to hold draws: one of them failed, which its sampler may do")
-    assert isinstance(first.law, DrawLaw)
-    return Site(first.n, (), first.law)
+    assert isinstance(first.noise_parameters, DrawParameters)
+    return Site(first.n, (), first.noise_parameters)
 
 
 def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
@@ -133,10 +139,10 @@ def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
     return releases, surveys
 
 
-def summary_of(model: Model, client: Client, reports: Any) -> Any:
+def summary_of(model: Model, randomizer: LocalRandomizer, reports: Any) -> Any:
     """All that the family needs of reports."""
     assert isinstance(model, LocalModel)  # or the plan would have no client
-    return model.summary(client, reports)
+    return model.summary(randomizer, reports)
 
 
 def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list[Release]]:
@@ -187,9 +193,9 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
     """What a method needs for n rows under a plan, as one release or as n reports."""
     whole = prior_of(plan, prior)
     if isinstance(plan.mechanism, Local):
-        return Problem(plan.model, plan.schema, whole, (), (Survey(n, plan.client()),))
-    law = plan.crossing().law
-    site = Site(n, (), law) if isinstance(law, DrawLaw) else Site(n, (plan.noise(),))
+        return Problem(plan.model, plan.schema, whole, (), (Survey(n, plan.local_randomizer()),))
+    noise_parameters = plan.calibrated_mechanism().noise_parameters
+    site = Site(n, (), noise_parameters) if isinstance(noise_parameters, DrawParameters) else Site(n, (plan.noise(),))
     return Problem(plan.model, plan.schema, whole, (site,))
 
 
@@ -217,11 +223,12 @@ def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | N
 
 def method_for(problem: Problem, method: str | None) -> str:
     """The method that was asked for, or the default one for the problem's evidence."""
+    method = current_method(method)
     if any(site.sample is not None for site in problem.sites):
         known = problem.methods
         if not known:
             raise expected(
-                "family", problem.model.family, "to be one that is inferred from draws; `tacit drawn` reads them"
+                "family", problem.model.family, "to be one that is inferred from draws; `tacit draws` reads them"
             )
         if method is not None and method not in known:
             raise expected("method", method, f"to be one for posterior draws: {', '.join(known)}")
@@ -232,6 +239,7 @@ def method_for(problem: Problem, method: str | None) -> str:
 
 def method_name(model: Model, schema: Schema, method: str | None, *, central: bool = True, local: bool = False) -> str:
     """The family's default method for such evidence, or the one that was asked for."""
+    method = current_method(method)
     methods = model.methods
     able = [name for name, found in methods.items() if found.surveys >= local and found.central >= central]
     if method is not None and method not in methods:
@@ -247,7 +255,9 @@ def method_name(model: Model, schema: Schema, method: str | None, *, central: bo
     return default if default in able else able[0]
 
 
-def check_settings(*, warmup: int, draws: int, chains: int, seed: int, leaps: int | None = None) -> Settings:
+def check_settings(
+    *, warmup: int, draws: int, chains: int, seed: int, num_leapfrog_steps: int | None = None
+) -> SamplerSettings:
     """Refuse sizes that make no sense."""
     for name, value, least in (("warmup", warmup, 0), ("draws", draws, 4), ("chains", chains, 1), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -257,13 +267,21 @@ def check_settings(*, warmup: int, draws: int, chains: int, seed: int, leaps: in
     for name, value in (("chains", chains), ("draws", draws), ("warmup", warmup)):
         if (value if name == "chains" else value * chains) > _MOST_DRAWS:  # compiled code aborts for want of memory
             raise expected(name, value, f"to be at most {_MOST_DRAWS} of all chains together")
-    if leaps is not None and (isinstance(leaps, bool) or not isinstance(leaps, int) or not 1 <= leaps <= _MOST_LEAPS):
-        raise expected("leaps", leaps, f"to be a whole number from 1 to {_MOST_LEAPS}, or to be left out")
-    return Settings(warmup, draws, leaps)
+    if num_leapfrog_steps is not None and (
+        isinstance(num_leapfrog_steps, bool)
+        or not isinstance(num_leapfrog_steps, int)
+        or not 1 <= num_leapfrog_steps <= _MOST_LEAPFROG_STEPS
+    ):
+        raise expected(
+            "num_leapfrog_steps",
+            num_leapfrog_steps,
+            f"to be a whole number from 1 to {_MOST_LEAPFROG_STEPS}, or to be left out",
+        )
+    return SamplerSettings(warmup, draws, num_leapfrog_steps)
 
 
 def posterior_arrays(
-    problem: Problem, method: str, settings: Settings, values: Any, *, chains: int, seed: int
+    problem: Problem, method: str, settings: SamplerSettings, values: Any, *, chains: int, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Draws and diagnostics for many releases of one plan at once: arrays (releases, chains, draws, ...)."""
     import numpy as np
@@ -279,6 +297,6 @@ def posterior_arrays(
 
 
 @lru_cache(maxsize=64)
-def _chain(problem: Problem, method: str, settings: Settings) -> Chain:
+def _chain(problem: Problem, method: str, settings: SamplerSettings) -> Chain:
     """The same object for the same problem, so that what was compiled for it is found again."""
     return problem.methods[method].build(problem, settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tacit._support.files import check_apart, check_readable, check_writable
 from tacit.errors import expected
-from tacit.partials import Partial
+from tacit.partial_sums import Partial
 from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.posterior.file import has_index

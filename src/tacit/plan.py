@@ -14,10 +14,11 @@ from typing import Any
 
 from tacit._support.files import read_text, write_atomically
 from tacit._support.reading import LARGEST_TOML, strict_toml
+from tacit._support.renamed import renamed_attribute
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.mechanism import Central, Crossing, Law, Mechanism
+from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, NoiseParameters
 from tacit.mechanisms.registry import mechanism_from_plain
 from tacit.models.model import Model
 from tacit.models.registry import DRAWN, FAMILIES
@@ -26,7 +27,7 @@ from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.protocol import Protocol
 from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
@@ -72,18 +73,26 @@ class Plan:
         """The budget as it is kept: what it rests on, and what it takes for granted beyond the program being right."""
         if not isinstance(self.mechanism, Central):
             return self.budget
-        return replace(self.budget, basis=self.crossing().basis, assumes=self.crossing().assumes)
+        return replace(
+            self.budget, basis=self.calibrated_mechanism().basis, assumes=self.calibrated_mechanism().assumes
+        )
 
     @cached_property
-    def _calibrated(self) -> Crossing | Client:
+    def _calibrated(self) -> CalibratedMechanism | LocalRandomizer:
         """What meets the budget. Calibrated once, when the plan is made, and kept with the plan, also by pickle."""
         return self.mechanism.calibrated(self.model, self.schema, self.budget)
 
-    def crossing(self, law: Law | None = None) -> Crossing:
-        """The way across the boundary: what is read, released and paid; ``law`` is one that a release says it had."""
+    def calibrated_mechanism(self, noise_parameters: NoiseParameters | None = None) -> CalibratedMechanism:
+        """The way across the boundary: what is read, released and paid; ``noise_parameters`` is one that a release
+        says it had.
+        """
         mechanism, own = self.central(), self._calibrated
-        assert isinstance(own, Crossing)
-        return own if law in (None, own.law) else mechanism.checked(self.model, self.schema, self.budget, law)
+        assert isinstance(own, CalibratedMechanism)
+        return (
+            own
+            if noise_parameters in (None, own.noise_parameters)
+            else mechanism.checked(self.model, self.schema, self.budget, noise_parameters)
+        )
 
     def central(self) -> Central:
         """The mechanism of a plan that a trusted holder of all rows carries out."""
@@ -91,11 +100,11 @@ class Plan:
             raise expected("kind", self.mechanism.kind, "of [mechanism] to be one that makes releases of all rows")
         return self.mechanism
 
-    def client(self, protocol: Protocol | None = None) -> Client:
+    def local_randomizer(self, protocol: Protocol | None = None) -> LocalRandomizer:
         """What one person's device does; ``protocol`` is one that reports say they had."""
         if not isinstance(self.mechanism, Local):
             raise expected("kind", self.mechanism.kind, f'of [mechanism] to be "{Local.kind}"')
-        assert isinstance(self._calibrated, Client)
+        assert isinstance(self._calibrated, LocalRandomizer)
         return self.mechanism.answered(self._calibrated, self.budget, protocol)
 
     def statistic(self) -> Statistic:
@@ -111,10 +120,13 @@ class Plan:
         return self._noisy_sums().noise
 
     def _noisy_sums(self) -> NoisySums:
-        crossing = self.crossing()
-        if not isinstance(crossing, NoisySums):
+        calibrated = self.calibrated_mechanism()
+        if not isinstance(calibrated, NoisySums):
             raise expected("kind", self.mechanism.kind, f'of [mechanism] to be "{AddNoise.kind}"')
-        return crossing
+        return calibrated
+
+    crossing = renamed_attribute("crossing", "calibrated_mechanism")
+    client = renamed_attribute("client", "local_randomizer")
 
     def to_plain(self) -> dict[str, Any]:
         """Plain tables, as they stand in a plan file."""

@@ -1,8 +1,8 @@
 """The release: the one thing that crosses the boundary, as a versioned JSON file.
 
-It holds randomised integers and what is needed to read them: the plan, n, the lattice unit and the law by which they
-were drawn. What can be derived from the plan is written down as well, for readers in other languages, and checked on
-the way in: a release whose numbers contradict its plan is refused.
+It holds randomised integers and what is needed to read them: the plan, n, the lattice unit and the distribution by
+which they were drawn. What can be derived from the plan is written down as well, for readers in other languages, and
+checked on the way in: a release whose numbers contradict its plan is refused.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 from tacit._support.files import read_text, write_atomically
 from tacit._support.names import check_name
 from tacit._support.reading import LARGEST_JSON, check_format, same, strict_json
+from tacit._support.renamed import renamed_attribute
 from tacit.errors import InputError, expected
-from tacit.mechanisms.mechanism import Crossing, Law
+from tacit.mechanisms.mechanism import CalibratedMechanism, NoiseParameters
 from tacit.mechanisms.posterior_sample.loss import SAMPLERS
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
@@ -63,20 +64,20 @@ class Release:
     partials: int = 1
     typed_elsewhere: bool = False
     frame: bool = False
-    law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
+    noise_parameters: NoiseParameters = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
     signature: Signature | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        crossing = self.crossing
-        object.__setattr__(self, "law", crossing.law)
+        calibrated = self.calibrated_mechanism
+        object.__setattr__(self, "noise_parameters", calibrated.noise_parameters)
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
         if not all(_is_int(v) for v in self.values):
             raise InputError("Expected values to be whole numbers.")
-        if len(self.values) != len(crossing.entries):
-            raise expected("values", len(self.values), f"numbers to be {len(crossing.entries)}, one an entry")
-        crossing.check(self.values, self.n)
+        if len(self.values) != len(calibrated.entries):
+            raise expected("values", len(self.values), f"numbers to be {len(calibrated.entries)}, one an entry")
+        calibrated.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
         for name in ("simulated", "typed_elsewhere", "frame"):
@@ -95,34 +96,34 @@ class Release:
         return release_card(self)
 
     @cached_property
-    def crossing(self) -> Crossing:
+    def calibrated_mechanism(self) -> CalibratedMechanism:
         """The way across the boundary that this release took."""
-        return self.plan.crossing(self.law)
+        return self.plan.calibrated_mechanism(self.noise_parameters)
 
     @property
     def entries(self) -> tuple[str, ...]:
         """The name of each value."""
-        return self.crossing.entries
+        return self.calibrated_mechanism.entries
 
     @property
     def unit(self) -> int:
         """The integer that stands for a real 1."""
-        return self.crossing.unit
+        return self.calibrated_mechanism.unit
 
     @property
     def noise(self) -> Noise:
         """The noise that was added, where that is the mechanism."""
-        if not isinstance(self.law, Noise):
+        if not isinstance(self.noise_parameters, Noise):
             raise expected("kind", self.plan.mechanism.kind, 'of [mechanism] to be "noise"')
-        return self.law
+        return self.noise_parameters
 
     @property
     def guarantee(self) -> Guarantee:
         """What was promised to the people in the data: the budget, what it rests on, and what it assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
         framed = (_FRAME,) if self.frame else ()
-        assumes = (*self.crossing.assumes, *disjoint, *assumed_of(self.typed_elsewhere), *framed)
-        return replace(self.plan.budget, basis=self.crossing.basis, assumes=assumes)
+        assumes = (*self.calibrated_mechanism.assumes, *disjoint, *assumed_of(self.typed_elsewhere), *framed)
+        return replace(self.plan.budget, basis=self.calibrated_mechanism.basis, assumes=assumes)
 
     def sign(self, key: PrivateKey | str | Path) -> Release:
         """The same release with the signature of ``key``, a private key or its file; an earlier one is replaced."""
@@ -135,6 +136,9 @@ class Release:
         """
         several = [keys] if isinstance(keys, PublicKey | str | Path) else keys
         return check_signature(self.unsigned_plain(), self.signature, [as_public_key(key) for key in several])
+
+    law = renamed_attribute("law", "noise_parameters")
+    crossing = renamed_attribute("crossing", "calibrated_mechanism")
 
     def to_plain(self) -> dict[str, Any]:
         """The JSON object."""
@@ -152,7 +156,7 @@ class Release:
             "unit": self.unit,
             "entries": list(self.entries),
             "values": list(self.values),
-            self.plan.central().law_field: self.law.to_plain(),
+            self.plan.central().noise_parameters_field: self.noise_parameters.to_plain(),
             "guarantee": self._guarantee_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
@@ -199,7 +203,9 @@ class Release:
                 partials=plain.get("partials", 1),
                 typed_elsewhere=plain.get("typed_elsewhere", False),
                 frame=plain.get("frame", False),
-                law=plan.central().law_from_plain(plain[plan.central().law_field]),
+                noise_parameters=plan.central().noise_parameters_from_plain(
+                    plain[plan.central().noise_parameters_field]
+                ),
                 signature=Signature.from_plain(plain["signature"]) if "signature" in plain else None,
             )
         except KeyError as error:

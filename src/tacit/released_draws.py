@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import expected
-from tacit.models.draw_law import FAILED, DrawLaw
+from tacit.models.draw_parameters import FAILED, DrawParameters
 from tacit.models.regression import Regression
 from tacit.posterior import Prediction
 from tacit.release import Release, as_release
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class ReleasedDraws:
     """The draws of a release: ``values`` (draws, parameters) in mapped units, ``names`` of the parameters.
 
     A single draw carries the uncertainty of the tempered posterior in itself: take it for a point that was thrown at
@@ -54,21 +54,25 @@ class Drawn:
         return model
 
 
-def drawn(release: Release | str | Path) -> Drawn:
+def released_draws(release: Release | str | Path) -> ReleasedDraws:
     """The draws of a release of posterior draws; those that failed are left out."""
     import numpy as np
 
     found = as_release(release)
-    law = found.law
-    if not isinstance(law, DrawLaw):
+    noise_parameters = found.noise_parameters
+    if not isinstance(noise_parameters, DrawParameters):
         raise expected("kind", found.plan.mechanism.kind, 'of [mechanism] to be "posterior-sample"')
-    values = np.array(found.values, np.float64).reshape(law.draws, law.parameters)
-    whole = np.array([v != FAILED for v in found.values]).reshape(law.draws, law.parameters).all(axis=1)
+    values = np.array(found.values, np.float64).reshape(noise_parameters.draws, noise_parameters.parameters)
+    whole = (
+        np.array([v != FAILED for v in found.values])
+        .reshape(noise_parameters.draws, noise_parameters.parameters)
+        .all(axis=1)
+    )
     if not whole.any():
         raise expected("release", found.id, "to hold draws: all of them failed, which a sampler may do")
-    return Drawn(found, _names(found, law), values[whole] / law.grid)
+    return ReleasedDraws(found, _names(found, noise_parameters), values[whole] / noise_parameters.grid)
 
 
-def _names(release: Release, law: DrawLaw) -> tuple[str, ...]:
+def _names(release: Release, noise_parameters: DrawParameters) -> tuple[str, ...]:
     """Those of one draw: entries of several say which draw they belong to."""
-    return tuple(name.removeprefix("draw 1: ") for name in release.entries[: law.parameters])
+    return tuple(name.removeprefix("draw 1: ") for name in release.entries[: noise_parameters.parameters])

@@ -24,7 +24,7 @@ from tacit.errors import InputError, expected
 from tacit.plan import Plan
 from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.guarantees import ApproxDP
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.registry import protocol_from_plain
 
@@ -46,13 +46,13 @@ class Group:
     values: Any
 
     def __post_init__(self) -> None:
-        _ = self.client
+        _ = self.local_randomizer
         self.protocol.check_reports(self.values)
 
     @cached_property
-    def client(self) -> Client:
+    def local_randomizer(self) -> LocalRandomizer:
         """The device's side; refuses a protocol that does not meet the plan's budget."""
-        return self.plan.client(self.protocol)
+        return self.plan.local_randomizer(self.protocol)
 
     @property
     def n(self) -> int:
@@ -271,7 +271,7 @@ def _groups(table: dict[str, Any]) -> tuple[GroupHeader, ...]:
     for plain in read_list("groups", table["groups"], _MOST_GROUPS):
         group = read_table("group of reports", plain, ("plan", "protocol", "n"))
         plan, protocol = Plan.from_plain(group["plan"]), protocol_from_plain(group["protocol"])
-        plan.client(protocol)  # refuses a protocol that does not meet the plan's budget
+        plan.local_randomizer(protocol)  # refuses a protocol that does not meet the plan's budget
         found.append(GroupHeader(plan, protocol, whole("n", group["n"], 0, 2**53)))
     if not sum(group.n for group in found):
         raise InputError("Expected the reports to be at least one.")

@@ -14,13 +14,13 @@ from typing import Any
 from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
 from tacit.boundary import Progress, reader
+from tacit.cell_screen import Screen, ScreenPlan
 from tacit.errors import InputError, expected
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import guarantee_from_plain
-from tacit.screen_release import Screen, Screening
 
 
 def screen(
@@ -45,7 +45,7 @@ def screen(
     budget = {name: value for name, value in said.items() if value is not None}
     if len(budget) != 1:
         raise InputError("Expected one of epsilon, rho and mu to say what the screen may cost.")
-    asked = Screening.of(as_plan(plan), guarantee_from_plain(budget))
+    asked = ScreenPlan.of(as_plan(plan), guarantee_from_plain(budget))
     event = asked.event()
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the screen.")
@@ -64,7 +64,7 @@ def screen(
     found = Screen(
         plan=asked,
         n=n,
-        values=asked.crossing().cross(collected, n, OSEntropy()),
+        values=asked.calibrated_mechanism().cross(collected, n, OSEntropy()),
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),

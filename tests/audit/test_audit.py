@@ -13,7 +13,7 @@ import tacit
 from tacit.audit.ways import checks_of
 from tacit.cli import app
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
-from tacit.mechanisms.mechanism import Crossing
+from tacit.mechanisms.mechanism import CalibratedMechanism
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 
 YES_NO = (tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]))
@@ -104,9 +104,9 @@ def test_the_command_fails_for_a_broken_promise(tmp_path, monkeypatch):
     """The planted fault: half the noise, at the price of all of it."""
     from dataclasses import replace
 
-    right = AddNoise.crossing
+    right = AddNoise.calibrated_mechanism
 
-    def half(self, model, schema, budget, law=None):
+    def half(self, model, schema, budget, noise_parameters=None):
         found = right(self, model, schema, budget)
         said = found.event()
         monkeypatch.setattr(NoisySums, "event", lambda self: said)
@@ -132,27 +132,27 @@ class Unheard(AddNoise):
     kind: ClassVar[str] = "unheard"
     half: bool = False
 
-    def crossing(self, model, schema, budget, law=None):
-        found = AddNoise.crossing(self, model, schema, budget)
+    def calibrated_mechanism(self, model, schema, budget, noise_parameters=None):
+        found = AddNoise.calibrated_mechanism(self, model, schema, budget)
         return Opaque(found, self.half)
 
 
 @dataclass(frozen=True)
-class Opaque(Crossing):
+class Opaque(CalibratedMechanism):
     inner: NoisySums
     half: bool
 
     columns = property(lambda self: self.inner.columns)
     entries = property(lambda self: self.inner.entries)
     unit = property(lambda self: self.inner.unit)
-    law = property(lambda self: self.inner.law)
+    noise_parameters = property(lambda self: self.inner.noise_parameters)
     basis = property(lambda self: self.inner.basis)
 
     def event(self):
         return self.inner.event()
 
-    def collector(self):
-        return self.inner.collector()
+    def accumulator(self):
+        return self.inner.accumulator()
 
     def cross(self, collected, n, entropy):
         values = self.inner.cross(collected, n, entropy)
@@ -166,7 +166,7 @@ class Opaque(Crossing):
 
 def test_an_unknown_mechanism_is_attacked_as_a_black_box():
     """Fresh entropy, level 1e-6. The planted fault has a third of the noise: epsilon 3 where 1 is promised."""
-    assert checks_of.dispatch(Opaque) is checks_of.dispatch(Crossing)
+    assert checks_of.dispatch(Opaque) is checks_of.dispatch(CalibratedMechanism)
     right = tacit.audit(tacit.Plan(*YES_NO, tacit.PureDP(1.0), Unheard()), runs=1200)
     assert right.verdict == "consistent", right.sentence()
     assert "was not measured" in right.sentence()

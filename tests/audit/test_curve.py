@@ -12,12 +12,12 @@ from hockey_stick import hockey_stick
 from tacit.audit.bayesian import epsilon_interval, probability_below
 from tacit.audit.cells import density_cells, finite_cells, shifted_cells
 from tacit.audit.claims import at_point, used
-from tacit.audit.conjugate_laws import LineLaw, pair_cells
+from tacit.audit.conjugate_distributions import LineDistribution, pair_cells
 from tacit.audit.curve import Curve, curve_of
 from tacit.audit.draws import category_test, noise_tests
 from tacit.audit.empirical import Attack, epsilon_lower_bound
 from tacit.audit.guess import learnt_scores, threshold_attack
-from tacit.audit.laws import noise_parts, report_parts
+from tacit.audit.output_distributions import noise_parts, report_parts
 from tacit.errors import InputError
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.discrete_laplace import DiscreteLaplace
@@ -129,14 +129,18 @@ def test_an_unknown_promise_is_refused():
 
 def test_beta_laws_have_the_known_hockey_stick():
     """Beta(6, 12) prior, n = 100, weight 1, epsilon 1: delta 0.005117 at the worst pair, computed to 6 digits."""
-    found = Curve((pair_cells(LineLaw("beta", (6.0, 112.0)), LineLaw("beta", (7.0, 111.0))),))
+    found = Curve((pair_cells(LineDistribution("beta", (6.0, 112.0)), LineDistribution("beta", (7.0, 111.0))),))
     assert found.delta(1.0) == pytest.approx(0.005117, abs=1e-6)
 
 
 def test_normal_and_gamma_laws_integrate_to_one():
-    for law in (LineLaw("normal", (2.0, 0.3)), LineLaw("gamma", (0.7, 3.0)), LineLaw("beta", (0.2, 5.0))):
-        low, high = law.reach()
-        cells = density_cells(law.log_density, law.log_density, np.linspace(low, high, 4001))
+    for distribution in (
+        LineDistribution("normal", (2.0, 0.3)),
+        LineDistribution("gamma", (0.7, 3.0)),
+        LineDistribution("beta", (0.2, 5.0)),
+    ):
+        low, high = distribution.reach()
+        cells = density_cells(distribution.log_density, distribution.log_density, np.linspace(low, high, 4001))
         assert np.exp(cells.log_p).sum() == pytest.approx(1.0, abs=1e-10)
 
 
@@ -200,7 +204,9 @@ def test_learnt_scores_see_a_shift_and_a_spread():
 
 
 def test_categories_are_counted_and_the_impossible_is_noticed():
-    """Seed 5. A right law is accepted and one that is off by a fifth is not; a code without probability settles it."""
+    """Seed 5. A right distribution is accepted and one that is off by a fifth is not; a code without probability
+    settles it.
+    """
     rng = np.random.default_rng(5)
     codes = rng.choice(4, 20_000, p=[0.1, 0.2, 0.3, 0.4])
     assert category_test(codes, [0.1, 0.2, 0.3, 0.4]) > 1e-6

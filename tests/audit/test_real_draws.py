@@ -48,9 +48,9 @@ def old_chain(self, numbers, collected, n, entropy):
 
 
 def checks_on(plan, kind, effort=EFFORT):
-    crossing = plan.crossing()
-    some = [pair for pair in pairs(crossing, plan, effort.n) if pair.kind == kind]
-    return {check.name: check for check in draw_checks(some, crossing, plan, effort, seconds=600)}
+    calibrated = plan.calibrated_mechanism()
+    some = [pair for pair in pairs(calibrated, plan, effort.n) if pair.kind == kind]
+    return {check.name: check for check in draw_checks(some, calibrated, plan, effort, seconds=600)}
 
 
 # The tables.
@@ -58,7 +58,7 @@ def checks_on(plan, kind, effort=EFFORT):
 
 def test_hard_tables_are_those_of_the_violations():
     """Mapped rows, through the parsing of cells: nine at the centre and a corner; 200 rows against 200, and one."""
-    found = {pair.kind: pair for pair in pairs(ball().crossing(), ball(), 10)}
+    found = {pair.kind: pair for pair in pairs(ball().calibrated_mechanism(), ball(), 10)}
     assert tuple(found) == KINDS
     (x, y), (other_x, other_y) = (one.arrays() for one in found["few rows"].collected(ball()))
     assert x.shape == (10, 9)
@@ -67,7 +67,7 @@ def test_hard_tables_are_those_of_the_violations():
     assert (x == other_x).all()
     assert (y[9], other_y[9]) == (-1, 1)
     plan = two_modes()
-    found = {pair.kind: pair for pair in pairs(plan.crossing(), plan, 10)}
+    found = {pair.kind: pair for pair in pairs(plan.calibrated_mechanism(), plan, 10)}
     assert found["two modes"].n == MANY
     x, y = found["two modes"].collected(plan)[0].arrays()
     assert sorted(np.unique(x)) == pytest.approx([100, 1200])
@@ -77,13 +77,13 @@ def test_hard_tables_are_those_of_the_violations():
 
 
 def test_tables_are_fixed_by_their_seed_and_neighbours_differ_in_one_row():
-    crossing = LOGISTIC.crossing()
-    first, again, other = (list(pairs(crossing, LOGISTIC, 10, seed=s, count=40)) for s in (1, 1, 2))
+    calibrated = LOGISTIC.calibrated_mechanism()
+    first, again, other = (list(pairs(calibrated, LOGISTIC, 10, seed=s, count=40)) for s in (1, 1, 2))
     assert first == again
     assert first[:4] == other[:4]
     assert first[4:] != other[4:]
     three = softmax()
-    first += list(pairs(three.crossing(), three, 10, count=40))
+    first += list(pairs(three.calibrated_mechanism(), three, 10, count=40))
     for i, pair in enumerate(first):
         one, two = (np.column_stack(c.arrays()) for c in pair.collected(LOGISTIC if i < 40 else three))
         assert len(one) == len(two) == pair.n
@@ -97,7 +97,7 @@ def test_any_formula_and_a_declared_n_have_tables(formula, n):
     schema = tacit.Schema(y=["no", "yes"], a=(-1, 1), k=["p", "q", "r"])
     said = tacit.PosteriorSample(n=n)
     plan = tacit.Plan(tacit.LogisticRegression(formula), schema, tacit.GDP(1.0), said)
-    for pair in pairs(plan.crossing(), plan, 10, count=12):
+    for pair in pairs(plan.calibrated_mechanism(), plan, 10, count=12):
         assert {len(one.arrays()[1]) for one in pair.collected(plan)} == {pair.n}
         assert n is None or pair.n == n
 
@@ -113,7 +113,7 @@ def test_real_draws_pass_and_a_sampler_that_does_not_follow_its_density_is_caugh
     assert not any(check.violated for check in found.values()), found
     assert "quadrature of the exact density" in found["hard tables"].words
     right = LogisticLoss.draw
-    numbers = dict(LOGISTIC.crossing().drawn.numbers)
+    numbers = dict(LOGISTIC.calibrated_mechanism().drawn.numbers)
     assert numbers["weight"] > 0.02
 
     def changed(draw):
@@ -133,8 +133,8 @@ def test_real_draws_pass_and_a_sampler_that_does_not_follow_its_density_is_caugh
 
 def test_the_support_allows_for_rounding_and_nothing_else():
     plan = ball(2)
-    loss, numbers = plan.crossing().loss, dict(plan.crossing().drawn.numbers)
-    half = 0.5 / plan.crossing().unit
+    loss, numbers = plan.calibrated_mechanism().loss, dict(plan.calibrated_mechanism().drawn.numbers)
+    half = 0.5 / plan.calibrated_mechanism().unit
     edge = np.array([[1.0, 0, 0], [0, -1.0, 0], [0.6, 0, 0.8]]) * loss.radius
     assert outside(loss, numbers, Draws(edge + 0.9 * half * np.sign(edge), half)) == 0
     assert outside(loss, numbers, Draws(edge * (1 + 1e-4), half)) == 3
@@ -142,39 +142,42 @@ def test_the_support_allows_for_rounding_and_nothing_else():
 
 def test_two_records_that_are_the_same_to_the_density_are_no_reason_to_accuse():
     """Fresh entropy, level 1e-6: their log ratio is 0 everywhere, and says nothing about draws."""
-    crossing = LOGISTIC.crossing()
-    table = next(pairs(crossing, LOGISTIC, 10)).collected(LOGISTIC)[0]
-    numbers = dict(crossing.drawn.numbers)
-    draws = real_draws(crossing, table, MANY, 400, seconds=600)
-    law = reference(crossing.loss, numbers, table.arrays(), draws, 0)
+    calibrated = LOGISTIC.calibrated_mechanism()
+    table = next(pairs(calibrated, LOGISTIC, 10)).collected(LOGISTIC)[0]
+    numbers = dict(calibrated.drawn.numbers)
+    draws = real_draws(calibrated, table, MANY, 400, seconds=600)
+    distribution = reference(calibrated.loss, numbers, table.arrays(), draws, 0)
     same = tuple(np.repeat(part[-1:], 2, axis=0) for part in table.arrays())
-    assert draw_tests(crossing.loss, numbers, draws, law, same)["fit"] > 1e-6
+    assert draw_tests(calibrated.loss, numbers, draws, distribution, same)["fit"] > 1e-6
 
 
 def test_released_numbers_that_cannot_be_turned_back_are_not_compared(monkeypatch):
     """Planted: a density that releases sigma and does not say how to come back to its logarithm."""
     plan = two_modes()
-    loss, numbers = plan.crossing().loss, dict(plan.crossing().drawn.numbers)
+    loss, numbers = plan.calibrated_mechanism().loss, dict(plan.calibrated_mechanism().drawn.numbers)
     table = np.ones((2, 1)), np.array([0.1, 0.2])
     draws = Draws(np.full((30, 2), 0.02), 0.5 / 2**20)
     assert "quadrature" in reference(loss, numbers, table, draws, 0).words
     monkeypatch.setattr(type(loss.density), "theta_of", lambda self, released: released)
-    assert reference(loss, numbers, table, draws, 0).law is None
+    assert reference(loss, numbers, table, draws, 0).distribution is None
 
 
 def test_more_than_three_parameters_are_compared_with_a_weighted_run():
     """Fresh entropy, level 1e-6: nine coefficients. Planted: draws moved by 0.3 of a standard deviation."""
     plan = ball()
-    crossing, (pair,) = plan.crossing(), [p for p in pairs(plan.crossing(), plan, 10) if p.kind == "few rows"]
+    calibrated, (pair,) = (
+        plan.calibrated_mechanism(),
+        [p for p in pairs(plan.calibrated_mechanism(), plan, 10) if p.kind == "few rows"],
+    )
     table = pair.collected(plan)[0]
-    numbers = dict(crossing.drawn.numbers)
-    draws = real_draws(crossing, table, 10, 2000, seconds=600, at_once=1000)
-    law = reference(crossing.loss, numbers, table.arrays(), draws, 0)
-    assert "long run" in law.words
+    numbers = dict(calibrated.drawn.numbers)
+    draws = real_draws(calibrated, table, 10, 2000, seconds=600, at_once=1000)
+    distribution = reference(calibrated.loss, numbers, table.arrays(), draws, 0)
+    assert "long run" in distribution.words
     records = tuple(part[-2:] for part in table.arrays())
-    assert min(draw_tests(crossing.loss, numbers, draws, law, records).values()) > 1e-6
+    assert min(draw_tests(calibrated.loss, numbers, draws, distribution, records).values()) > 1e-6
     moved = replace(draws, table=0.97 * draws.table + 0.3 * draws.table.std(axis=0) * (np.arange(9) == 4))
-    assert draw_tests(crossing.loss, numbers, moved, law, records)["fit"] < 1e-6
+    assert draw_tests(calibrated.loss, numbers, moved, distribution, records)["fit"] < 1e-6
 
 
 # The violations that were found.
@@ -258,10 +261,10 @@ def test_200_hard_tables_show_no_more_than_is_claimed(loss, part):
     """
     make, runs = LOSSES[loss]
     plan = make()
-    crossing = plan.crossing()
-    some = list(pairs(crossing, plan, 10, seed=11, count=TABLES))[part::PARTS]
+    calibrated = plan.calibrated_mechanism()
+    some = list(pairs(calibrated, plan, 10, seed=11, count=TABLES))[part::PARTS]
     effort = Effort(runs=runs, n=10, level=(1 - CONFIDENCE) * TESTS / PARTS, seed=0)
-    outcomes, attack = draw_checks(some, crossing, plan, effort, seconds=600)
+    outcomes, attack = draw_checks(some, calibrated, plan, effort, seconds=600)
     assert not attack.violated, attack.words
     if plan.promise.basis is Basis.PROVED:
         assert not outcomes.violated, outcomes.words

@@ -116,8 +116,8 @@ def test_objective_perturbation_on_exact_pairs(epsilon, ridge):
 
 def _determinant(method, theta, x, y):
     x = bounded(x, "ball")
-    chance = 1 / (1 + np.exp(np.clip(y * (theta @ x.T), -700, 700)))
-    hessian = np.einsum("tn,ni,nj->tij", chance * (1 - chance), x, x)
+    probability = 1 / (1 + np.exp(np.clip(y * (theta @ x.T), -700, 700)))
+    hessian = np.einsum("tn,ni,nj->tij", probability * (1 - probability), x, x)
     return np.linalg.slogdet(hessian + method.n * method.total_ridge * np.eye(2))[1]
 
 

@@ -16,7 +16,7 @@ from scipy.stats import kstest
 
 import tacit
 from tacit.calibration.calibrate import _mmd_squared
-from tacit.calibration.misspecification import DISTURBANCES, Disturbance
+from tacit.calibration.misspecification import MISSPECIFICATIONS, Misspecification
 from tacit.infer import prior_for
 
 ROOT = Path(__file__).parents[2]
@@ -245,12 +245,12 @@ def test_other_refusals(arguments, message):
 # Departures from the model
 
 
-def disturbed_rows(disturbance, n, seed, model=LINE, schema=SCHEMA, prior=PRIOR):
+def disturbed_rows(misspecification, n, seed, model=LINE, schema=SCHEMA, prior=PRIOR):
     """Parameters, rows of the model, and the same rows disturbed."""
     rng = np.random.default_rng(seed)
-    parameters = model.draw_parameters(disturbance.restated(model, schema, prior), schema, rng)
+    parameters = model.draw_parameters(misspecification.restated(model, schema, prior), schema, rng)
     rows = model.draw_rows(parameters, schema, n, rng)
-    return parameters, rows, disturbance.applied(rows, parameters, model, schema, rng)
+    return parameters, rows, misspecification.applied(rows, parameters, model, schema, rng)
 
 
 SHAPES = {"skewed": (2.0, 9.0), "discrete": (0.0, 1.0), "heavy-tailed": (None, None)}
@@ -260,12 +260,12 @@ SHAPES = {"skewed": (2.0, 9.0), "discrete": (0.0, 1.0), "heavy-tailed": (None, N
 def test_another_shape_keeps_means_covariances_coefficients_and_residuals(kind):
     """Seed 3, 200,000 rows of two correlated covariates. Alarm at 6 standard errors of each moment, estimated from 20
     parts of the rows (t with 19 degrees of freedom: 1e-5 each). Residuals are kept exactly. Third and fourth moments
-    say that the law is the stated one; normal rows are the planted fault.
+    say that the distribution is the stated one; normal rows are the planted fault.
     """
     schema = tacit.Schema(y=(0, 10), a=(-2, 3), b=(0, 1), f=["no", "yes"])
     model = tacit.LinearRegression("y ~ a + f + b")
     prior = prior_for(model, schema, {**NARROW, "lambda0": 5.0, "nu0": 12.0})
-    parameters, before, after = disturbed_rows(Disturbance(kind), 200_000, 3, model, schema, prior)
+    parameters, before, after = disturbed_rows(Misspecification(kind), 200_000, 3, model, schema, prior)
     design = model.design(schema)
 
     def mapped(rows):
@@ -297,8 +297,8 @@ def test_another_shape_keeps_means_covariances_coefficients_and_residuals(kind):
 def test_another_shape_of_covariates_in_a_logistic_regression():
     """Seed 4, 100,000 rows: numbers within a level take two values around its mean, and the response follows them.
 
-    Alarm at 6 standard errors of the sum of the response over its chance, times the number (2e-9); the responses from
-    before the disturbance, which belong to other numbers, are the planted fault.
+    Alarm at 6 standard errors of the sum of the response over its probability, times the number (2e-9); the responses
+    from before the misspecification, which belong to other numbers, are the planted fault.
     """
     schema = tacit.Schema(y=["no", "yes"], a=(-1, 1), f=["one", "two"])
     model = tacit.LogisticRegression("y ~ a + f")
@@ -310,17 +310,17 @@ def test_another_shape_of_covariates_in_a_logistic_regression():
     }
     rng = np.random.default_rng(4)
     before = model.draw_rows(parameters, schema, 100_000, rng)
-    after = Disturbance("discrete").applied(before, parameters, model, schema, rng)
+    after = Misspecification("discrete").applied(before, parameters, model, schema, rng)
     second, second_before = (np.array([level == "two" for level in rows["f"]]).astype(int) for rows in (after, before))
     means, spread = np.reshape(parameters["mu_x"], 2), float(np.sqrt(parameters["Sigma_x"][0, 0]))
     assert np.allclose(np.abs(after["a"] - means[second]), spread)
     assert not np.allclose(np.abs(before["a"] - means[second_before]), spread)
-    chance = 1 / (1 + np.exp(-(np.stack([np.ones(100_000), after["a"], second], axis=1) @ parameters["theta"])))
+    probability = 1 / (1 + np.exp(-(np.stack([np.ones(100_000), after["a"], second], axis=1) @ parameters["theta"])))
 
     def distance(rows):
         yes = np.array([level == "yes" for level in rows["y"]])
         side = np.sign(after["a"] - means[second])
-        return abs(float(side @ (yes - chance) / np.sqrt(np.sum(chance * (1 - chance)))))
+        return abs(float(side @ (yes - probability) / np.sqrt(np.sum(probability * (1 - probability)))))
 
     assert distance(after) < 6
     assert distance(before) > 6
@@ -336,8 +336,8 @@ def test_the_stated_share_lies_outside(cells):
     """Seed 4, 1,000 data sets of 40 rows. The share of a data set has a standard deviation below 0.25, and the scale
     comes from 2,000 more: alarm at 5 standard errors of both, 0.048 (below 1e-6). 1% and 50% would be found out.
     """
-    disturbance = Disturbance("clamped", 0.2, cells)
-    prior = disturbance.restated(LINE, SCHEMA, PRIOR)
+    misspecification = Misspecification("clamped", 0.2, cells)
+    prior = misspecification.restated(LINE, SCHEMA, PRIOR)
     rng = np.random.default_rng(4)
     rows = [LINE.draw_rows(LINE.draw_parameters(prior, SCHEMA, rng), SCHEMA, 40, rng) for _ in range(1000)]
     for name, touched in (("y", cells != "covariates"), ("x", cells != "response")):
@@ -350,7 +350,7 @@ def test_the_stated_share_lies_outside(cells):
 def test_clamping_restates_the_prior_in_tighter_bounds_and_changes_nothing_else():
     """The same stream gives the same rows in the units of the data: parameters are the old ones, scaled."""
     prior = dataclasses.replace(PRIOR, mu0=(0.1, -0.2), m0=0.05)
-    restated = Disturbance("clamped", 0.05).restated(LINE, SCHEMA, prior)
+    restated = Misspecification("clamped", 0.05).restated(LINE, SCHEMA, prior)
     c_x, c_y = math.sqrt(restated.psi0[0] / prior.psi0), math.sqrt(restated.b0 / prior.b0)
     assert min(c_x, c_y) > 1.5
     old, new = (LINE.draw_parameters(p, SCHEMA, np.random.default_rng(6)) for p in (prior, restated))
@@ -359,7 +359,7 @@ def test_clamping_restates_the_prior_in_tighter_bounds_and_changes_nothing_else(
     assert np.allclose(new["mu_x"], old["mu_x"] * c_x, rtol=1e-12)
     assert np.allclose(new["Sigma_x"], old["Sigma_x"] * c_x**2, rtol=1e-12)
     for kind in ("skewed", "discrete", "heavy-tailed"):
-        assert Disturbance(kind).restated(LINE, SCHEMA, prior) is prior
+        assert Misspecification(kind).restated(LINE, SCHEMA, prior) is prior
 
 
 @pytest.mark.parametrize(("cells", "touched"), [("all", "xyf"), ("response", "y"), ("covariates", "xf")])
@@ -367,7 +367,7 @@ def test_the_stated_share_is_missing(cells, touched):
     schema = tacit.Schema(y=(0, 10), x=(-2, 3), f=["no", "yes"])
     model = tacit.LinearRegression("y ~ x + f")
     prior = prior_for(model, schema, None)
-    _, before, after = disturbed_rows(Disturbance("missing", 0.2, cells), 50, 7, model, schema, prior)
+    _, before, after = disturbed_rows(Misspecification("missing", 0.2, cells), 50, 7, model, schema, prior)
     for name in "xyf":
         lost = [cell is None or cell != cell for cell in after[name]]
         assert sum(lost) == (10 if name in touched else 0)
@@ -378,10 +378,12 @@ def test_missing_works_for_every_family():
     """Seed 1: a fifth of 50 cells takes the value for missing ones, which is `no`."""
     for seed in range(5):
         whole = tacit.simulate(YES, n=50, seed=seed, parameters={"theta": 1.0})
-        holed = tacit.simulate(YES, n=50, seed=seed, parameters={"theta": 1.0}, disturb=Disturbance("missing", 0.2))
+        holed = tacit.simulate(
+            YES, n=50, seed=seed, parameters={"theta": 1.0}, misspecification=Misspecification("missing", 0.2)
+        )
         assert [v / YES.statistic().unit for v in (*whole.exact, *holed.exact)] == [50, 40]
     with pytest.raises(tacit.InputError, match="Expected cells='response'"):
-        tacit.simulate(YES, n=50, seed=0, disturb=Disturbance("missing", 0.2, "response"))
+        tacit.simulate(YES, n=50, seed=0, misspecification=Misspecification("missing", 0.2, "response"))
 
 
 def test_a_disturbance_shows_and_its_absence_does_not(private):
@@ -389,7 +391,7 @@ def test_a_disturbance_shows_and_its_absence_does_not(private):
     outside the bounds. Rows change, truths do not; clamping changes both, in its units.
     """
     for name in ("missing 20%", "clamped 20%"):
-        study = naive(non_private=True, disturb=name)
+        study = naive(non_private=True, misspecification=name)
         assert not study.non_private.calibrated(1e-6), name
         same = all(np.array_equal(study.truths[n], private.truths[n]) for n in study.truths)
         assert same == name.startswith("missing")
@@ -411,7 +413,7 @@ def test_a_disturbance_shows_and_its_absence_does_not(private):
 )
 def test_a_disturbance_that_makes_no_sense_is_refused(arguments):
     with pytest.raises(tacit.InputError):
-        Disturbance(*arguments)
+        Misspecification(*arguments)
 
 
 def test_shapes_and_clamping_need_plain_numbers_and_an_intercept():
@@ -420,11 +422,11 @@ def test_shapes_and_clamping_need_plain_numbers_and_an_intercept():
         plan = tacit.Plan(tacit.LinearRegression(formula), schema, tacit.PureDP(1.0))
         for name in ("discrete", "clamped 5%"):
             with pytest.raises(tacit.InputError, match="Expected disturb="):
-                tacit.calibrate(plan, n=20, trials=2, disturb=name)
+                tacit.calibrate(plan, n=20, trials=2, misspecification=name)
 
 
 def test_every_named_disturbance_is_there():
-    assert list(DISTURBANCES) == [
+    assert list(MISSPECIFICATIONS) == [
         "skewed",
         "discrete",
         "heavy-tailed",
@@ -502,8 +504,8 @@ def test_a_cell_of_the_benchmark_runs_and_its_table_reads(tmp_path, monkeypatch,
 
 
 def test_priors_of_the_benchmark_clamp_next_to_nothing(monkeypatch):
-    """Seed of the benchmark. 40,000 values a column: at a true share of 1e-4 more than 14 outside have a chance below
-    1e-5. The default prior, which leaves up to 1% outside, is the planted fault.
+    """Seed of the benchmark. 40,000 values a column: at a true share of 1e-4 more than 14 outside have a probability
+    below 1e-5. The default prior, which leaves up to 1% outside, is the planted fault.
     """
     monkeypatch.setenv("NPROC", "1")
     script = runpy.run_path(str(ROOT / "benchmarks" / "calibration_linear.py"))

@@ -24,7 +24,7 @@ QUICK = [
     for key, case in AUDITED.items()
     if "private-chain" not in key
     and ("dp-sgd" not in key or case.family == "logistic")
-    and ("posterior-sample" not in key or len(case.plan.crossing().columns) == 1)
+    and ("posterior-sample" not in key or len(case.plan.calibrated_mechanism().columns) == 1)
 ]
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit.cli.template import filled, skeleton, toml_key, toml_value
+from tacit.cli.template import filled, template, toml_key, toml_value
 from tacit.report.approval import learnable, noise_table, sensitivity_sentence, statement
 from tacit.sources.open import header_of
 
@@ -85,7 +85,7 @@ def test_a_file_without_a_header_is_refused_and_its_row_not_shown(folder, first)
 
 def test_any_name_and_value_survives_being_written():
     names = ["plain", "body mass", 'quote"d', "back\\slash", "ümlaut", "dot.ted"]
-    tables = tomllib.loads(skeleton(dict.fromkeys(names)))
+    tables = tomllib.loads(template(dict.fromkeys(names)))
     assert list(tables["schema"]) == names
     for value in (True, 3, -2.5, "a\tb", [1, 2], ["x", 'y"'], {"levels": [0, 1], "missing": 1}):
         assert tomllib.loads(f"{toml_key('k k')} = {toml_value(value)}") == {"k k": value}

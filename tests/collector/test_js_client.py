@@ -1,4 +1,6 @@
-"""The browser's client makes the reports of the Python client: the same bytes give the same report, the same law."""
+"""The browser's client makes the reports of the Python client: the same bytes give the same report, the same
+distribution.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from scipy.stats import chi2, ncx2
 
 import tacit
 from browser import CLIENT, SURVEY, chromium, collecting, needs_chromium, needs_node, node
-from tacit.client import parsed_cell
 from tacit.collector.form import SPOKEN, Form
+from tacit.device import parsed_cell
 from tacit.protocols.logistic_coin import leading_bits
 from tacit.protocols.noisy_number import NoisyNumber
 from tacit.protocols.randomized_response import RandomizedResponse
@@ -87,7 +89,8 @@ console.log(JSON.stringify({ reports, at }));
 @needs_node
 @pytest.mark.parametrize(("protocol", "inputs"), CASES, ids=lambda v: getattr(v, "kind", ""))
 def test_the_same_bytes_give_the_same_report(protocol, inputs, tmp_path):
-    """Seed 11: 200 reports an input, number by number, and every byte used in the same order. No chance is involved.
+    """Seed 11: 200 reports an input, number by number, and every byte used in the same order. No probability is
+    involved.
 
     The planted fault is one byte more at the start of the stream, after which nearly no report is the same.
     """
@@ -132,7 +135,7 @@ def test_the_shown_chance_is_the_coin_s(tmp_path):
         Fraction(90),
     ]
     plain = [RandomizedResponse(k, e).to_plain() for e in epsilons for k in (2, 5, 1000)]
-    script = "console.log(JSON.stringify(input.map((p) => client.readProtocol(p).chance)));"
+    script = "console.log(JSON.stringify(input.map((p) => client.readProtocol(p).probability)));"
     wanted = [leading_bits(k - 1, e, 53) / 2**53 for e in epsilons for k in (2, 5, 1000)]
     assert on_stream(tmp_path, b"", plain, script) == wanted
 
@@ -404,7 +407,7 @@ def test_an_allowance_is_lowered_by_the_person_and_never_raised(tmp_path):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The law, from real entropy
+# The distribution, from real entropy
 
 LAWS = [
     RandomizedResponse(2, 1.0),
@@ -432,7 +435,8 @@ def probabilities(protocol, code, grid=None):
         weights = 2 ** np.arange(protocol.levels)
         cells = (np.arange(2**protocol.levels)[:, None] // weights) % 2
         return lambda reports: reports @ weights, np.exp(protocol.log_pmf(cells, np.array([code])))
-    # Noise up to 6 scales in 24 bins, tails in the outer two: P(e <= m) by the geometric series of the exact law.
+    # Noise up to 6 scales in 24 bins, tails in the outer two: P(e <= m) by the geometric series of the exact
+    # distribution.
     s = protocol.scale
     edges = np.arange(-12, 13) * (grid or protocol).scale // 2
 
@@ -464,7 +468,8 @@ def faulty(protocol):
 
 
 def check_law(draw):
-    """Five laws from two answers each, ten chi-square tests of 20,000 draws at level 1e-7: false alarms 1e-6 in all.
+    """Five distributions from two answers each, ten chi-square tests of 20,000 draws at level 1e-7: false alarms 1e-6
+    in all.
 
     The power against an epsilon 20% off is computed and above 0.999; such a law, and that of another answer, are the
     planted faults.

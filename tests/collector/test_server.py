@@ -68,7 +68,9 @@ def run(folder, *words):
 
 
 def test_two_hundred_at_once_lose_and_double_nothing(tmp_path):
-    """200 people connect at one moment; every fourth sends the same twice, at once. No chance decides the outcome."""
+    """200 people connect at one moment; every fourth sends the same twice, at once. No probability decides the
+    outcome.
+    """
     path = tmp_path / "journal"
     senders = [*range(200), *range(0, 200, 4)]
     ready = threading.Barrier(len(senders))

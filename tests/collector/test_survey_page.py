@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from browser import PLANS, SURVEY, chromium, collecting, needs_chromium
-from tacit.client import parsed_cell
 from tacit.collector.form import Form
+from tacit.device import parsed_cell
 
 pytestmark = needs_chromium
 
@@ -127,7 +127,7 @@ def made_in_python(drawn, answers):
 @pytest.mark.parametrize("width", [360, 1100])
 def test_from_question_to_stored_report(width, tmp_path):
     """A person's way. What is posted is, byte for byte, what the Python client makes of these random bytes: so there is
-    nothing in it but the reports and 16 random bytes. No chance is involved.
+    nothing in it but the reports and 16 random bytes. No probability is involved.
     """
     journal = tmp_path / "journal"
     with collecting(journal) as running, chromium() as browser:
@@ -411,7 +411,8 @@ def shares(text):
 
 
 def test_the_page_is_usable_and_says_true_numbers(tmp_path):
-    """At phone widths nothing is cut off; every control has a name and room for a finger; the numbers are the laws'.
+    """At phone widths nothing is cut off; every control has a name and room for a finger; the numbers are the
+    distributions'.
 
     The question with five answers is asked by unary encoding here, so that its picture is seen as well.
     """

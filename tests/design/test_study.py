@@ -16,7 +16,7 @@ import tacit
 from tacit.design.check import compare
 from tacit.design.coordinates import coordinates_of
 from tacit.design.information import RowMoments, row_moments
-from tacit.design.points import Noise, Points, noise_of
+from tacit.design.points import Points, SumNoise, noise_of
 from tacit.design.reports import report_moments
 from tacit.infer import prior_for
 from tacit.models.prior_draws import prior_draws
@@ -136,7 +136,7 @@ def test_a_forgotten_noise_would_be_noticed():
     draws = studied(plan, 2000)
     points = Points.of(plan, draws, {name: values[:20] for name, values in draws.items()}, 0)
     right, _ = points.widths(points.evidence(plan, noise_of(plan)).information(200))
-    wrong, _ = points.widths(points.evidence(plan, Noise(np.zeros(1), np.zeros(1))).information(200))
+    wrong, _ = points.widths(points.evidence(plan, SumNoise(np.zeros(1), np.zeros(1))).information(200))
     assert np.median(wrong["theta"] / right["theta"]) < 0.7
 
 
@@ -161,7 +161,7 @@ def test_a_new_family_gets_a_study_for_free():
 
 
 def test_more_budget_and_more_rows_buy_more():
-    """Seed 0, and the same random numbers in every cell, so that the order is not up to chance."""
+    """Seed 0, and the same random numbers in every cell, so that the order is not up to probability."""
     found = tacit.design(YES_NO, n=[100, 10_000], epsilon=[2, 0.1, 0.5])
     assert [(c.n, c.budget.epsilon) for c in found.cells] == [(n, e) for n in (100, 10_000) for e in (0.1, 0.5, 2)]
     widths = {(c.n, c.budget.epsilon): c.numbers[0] for c in found.cells}

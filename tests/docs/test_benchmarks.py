@@ -132,7 +132,7 @@ def test_the_peers_poisson_model_has_the_same_moments(module, tmp_path):
     """The moments that PyMC gets, in numpy, are tacit's. Seed 3. Planted fault: theta larger by a thousandth."""
     import jax
 
-    from tacit.likelihoods.design_moments import RowLaw, row_moments
+    from tacit.likelihoods.design_moments import RowDistribution, row_moments
     from tacit.models.moment_regression import moments
 
     peer = module("side_poisson")
@@ -141,7 +141,9 @@ def test_the_peers_poisson_model_has_the_same_moments(module, tmp_path):
     schema = tacit.Schema(y=(0, peer.MOST), x1=(-1, 1), x2=(-1, 1))
     model = tacit.PoissonRegression("y ~ x1 + x2", radius=1.0)
     design, link = moments(model, schema), model.response_link(schema)
-    ours = jax.jit(lambda theta, mu, root: row_moments(design, link, theta, RowLaw(np.ones(1), mu[None], root)))
+    ours = jax.jit(
+        lambda theta, mu, root: row_moments(design, link, theta, RowDistribution(np.ones(1), mu[None], root))
+    )
     rng = np.random.default_rng(3)
     for _ in range(3):
         theta, mu, root = 2 * rng.standard_normal(3), 0.3 * rng.standard_normal(2), 0.3 * rng.standard_normal((2, 2))

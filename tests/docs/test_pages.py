@@ -140,7 +140,9 @@ def test_the_page_s_sums_do_not_depend_on_the_order(hardy_weinberg):
 
 
 def test_without_noise_the_page_s_method_is_conjugate(hardy_weinberg):
-    """At epsilon 1000. Seed 6; 4,000 draws against the Beta law's mean, alarm at 6 standard errors (below 1e-8)."""
+    """At epsilon 1000. Seed 6; 4,000 draws against the Beta distribution's mean, alarm at 6 standard errors (below
+    1e-8).
+    """
     plan = tacit.Plan(*hardy_weinberg.examples()[0][:2], tacit.PureDP(1000.0))
     simulation = tacit.simulate(plan, n=300, seed=6)
     copies = 2 * simulation.exact[0] // plan.statistic().unit

@@ -23,11 +23,11 @@ import pytest
 
 import tacit
 from tacit.boundary import collect, needed
+from tacit.cell_screen import ScreenPlan
 from tacit.cli import app
 from tacit.engines import engine as engine_module
 from tacit.engines.open import engine_of, opened_engine
 from tacit.engines.threads import Threads
-from tacit.screen_release import Screening
 from tacit.sources.base import Source
 from tacit.sources.csv_file import CsvFile
 from tacit.sources.open import open_source
@@ -124,7 +124,7 @@ def test_the_same_integers_on_three_engines(folder, cluster, monkeypatch):
 
 
 def test_a_screen_counts_the_same_on_three_engines(folder, cluster):
-    asked = Screening.of(PLAN, tacit.PureDP(1.0))
+    asked = ScreenPlan.of(PLAN, tacit.PureDP(1.0))
     source = open_source(folder, *needed(asked))
     (n, here), (again, there) = (collect(source, asked, None, engine) for engine in (Threads(2), cluster))
     assert (n, here.totals) == (again, there.totals)

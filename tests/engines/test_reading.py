@@ -23,7 +23,7 @@ from tacit.engines.reading import announced, guarded
 from tacit.engines.threads import Threads
 from tacit.errors import BROKEN, NO_ROWS, BrokenMediumError, InputError, RefusedError
 from tacit.mechanisms.noisy_rank import NoisyRanks
-from tacit.protocols.client import LatticeNumber
+from tacit.protocols.local_randomizer import LatticeNumber
 from tacit.sources import csv_file
 from tacit.sources.base import broken
 from tacit.sources.open import open_source
@@ -154,7 +154,7 @@ def test_no_warning_comes_out_while_rows_are_read(way, errors, monkeypatch, tmp_
 
     monkeypatch.setattr(where, name, noisy)
     if way == "partial":
-        monkeypatch.setattr("tacit.partials._probe", lambda *_: "")
+        monkeypatch.setattr("tacit.partial_sums._probe", lambda *_: "")
     folder = files(tmp_path / "rows", ".parquet")
     before = list(warnings.filters)
     called = []

@@ -10,7 +10,6 @@ from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.privacy.events import PureEvent
 from tacit.privacy.guarantees import ApproxDP, PureDP
-from tacit.protocols.client import Client
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class BrokenNoise(AddNoise):
 
     change: Callable[..., NoisySums] = field(default=lambda right, budget: right)
 
-    def crossing(self, model, schema, budget, law=None):
-        return self.change(super().crossing(model, schema, budget), budget)
+    def calibrated_mechanism(self, model, schema, budget, noise_parameters=None):
+        return self.change(super().calibrated_mechanism(model, schema, budget), budget)
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class BrokenLocal(Local):
 
     def calibrated(self, model, schema, budget):
         found = super().calibrated(model, schema, budget)
-        return Client(found.schema, found.encoder, self.change(found.protocol, budget))
+        return LocalRandomizer(found.schema, found.encoder, self.change(found.protocol, budget))
 
 
 def claim(budget):

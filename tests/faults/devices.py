@@ -10,7 +10,7 @@ import numpy as np
 import tacit
 from faults.broken import BrokenLocal, Fault
 from tacit.noise.coins import uniform_below
-from tacit.protocols import client
+from tacit.protocols import local_randomizer
 from tacit.protocols.logistic_coin import truthful
 from tacit.protocols.noisy_number import NoisyNumber
 from tacit.protocols.randomized_response import RandomizedResponse
@@ -66,7 +66,7 @@ def _no_clip(monkeypatch):
         share = (np.asarray(columns[self.column], np.float64) - self.low) / (self.high - self.low) * 2
         return np.rint(self.first + share * (self.last - self.first)).astype(np.int64)[:, None]
 
-    monkeypatch.setattr(client.LatticeNumber, "encode", encode)
+    monkeypatch.setattr(local_randomizer.LatticeNumber, "encode", encode)
     return tacit.Plan(*NUMBER, tacit.PureDP(1.0), tacit.Local("noisy-number"))
 
 

@@ -27,7 +27,7 @@ def plan_of(change, budget=None, model=YES_NO):
 
 
 class Drawn(Lying):
-    """Says one law and draws by another: ``draw`` makes the noise of one release."""
+    """Says one distribution and draws by another: ``draw`` makes the noise of one release."""
 
     draw: ClassVar[Any]
 
@@ -36,60 +36,60 @@ class Drawn(Lying):
 
 
 def drawing(draw):
-    """A change of the crossing: the same claims, and noise made by ``draw(crossing, collected)``."""
+    """A change of the crossing: the same claims, and noise made by ``draw(calibrated, collected)``."""
     kind = type("Drawing", (Drawn,), {"draw": staticmethod(draw)})
     return lambda right, budget: kind(right.statistic, right.sensitivity, right.noise, claim(budget))
 
 
-def _half(crossing, collected):
-    return with_scales(crossing.noise, 0.5).sample(1, OSEntropy())[0]
+def _half(calibrated, collected):
+    return with_scales(calibrated.noise, 0.5).sample(1, OSEntropy())[0]
 
 
-def _single_precision(crossing, collected):
-    uniform = np.frombuffer(os.urandom(4 * len(crossing.noise.scales)), np.uint32) / 2**32 - 0.5
+def _single_precision(calibrated, collected):
+    uniform = np.frombuffer(os.urandom(4 * len(calibrated.noise.scales)), np.uint32) / 2**32 - 0.5
     laplace = -np.sign(uniform) * np.log1p(-2 * np.abs(uniform) * (1 - 2**-31))
-    return (laplace * np.array(crossing.noise.scales)).astype(np.float32).astype(np.int64)
+    return (laplace * np.array(calibrated.noise.scales)).astype(np.float32).astype(np.int64)
 
 
-def _with_a_seed(crossing, collected):
-    scales = np.array(crossing.noise.scales, float)
+def _with_a_seed(calibrated, collected):
+    scales = np.array(calibrated.noise.scales, float)
     return np.rint(np.random.default_rng(0).laplace(0, scales)).astype(np.int64)
 
 
-def _seeded_by_the_clock(crossing, collected):
+def _seeded_by_the_clock(calibrated, collected):
     """A seed of ten bits: the next outcomes look fresh, and soon repeat."""
-    scales = np.array(crossing.noise.scales, float)
+    scales = np.array(calibrated.noise.scales, float)
     seed = int.from_bytes(os.urandom(2), "big") % 1024
     return np.rint(np.random.default_rng(seed).laplace(0, scales)).astype(np.int64)
 
 
-def _one_for_all(crossing, collected):
-    one = replace(crossing.noise, scales=crossing.noise.scales[:1]).sample(1, OSEntropy())[0][0]
-    return [int(one)] * len(crossing.noise.scales)
+def _one_for_all(calibrated, collected):
+    one = replace(calibrated.noise, scales=calibrated.noise.scales[:1]).sample(1, OSEntropy())[0][0]
+    return [int(one)] * len(calibrated.noise.scales)
 
 
 def _kept():
     held: list[Any] = []
 
-    def draw(crossing, collected):
+    def draw(calibrated, collected):
         if held:
             return held.pop()
-        held.append(crossing.noise.sample(1, OSEntropy())[0])
+        held.append(calibrated.noise.sample(1, OSEntropy())[0])
         return held[0]
 
     return draw
 
 
-def _mean_of_two(crossing, collected):
+def _mean_of_two(calibrated, collected):
     """The budget is spent twice: two releases of one total, of which the mean is published."""
-    first, second = crossing.noise.sample(2, OSEntropy())
+    first, second = calibrated.noise.sample(2, OSEntropy())
     return [(int(a) + int(b)) // 2 for a, b in zip(first, second, strict=True)]
 
 
-def _by_the_data(crossing, collected):
+def _by_the_data(calibrated, collected):
     """Noise in proportion to the data: less of it where the total is small."""
     factor = 1.0 if collected.totals[0] > 0 else 0.6
-    return with_scales(crossing.noise, factor).sample(1, OSEntropy())[0]
+    return with_scales(calibrated.noise, factor).sample(1, OSEntropy())[0]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import tacit
 from faults.broken import Fault
-from tacit.audit.conjugate_laws import LineLaw, pair_cells
+from tacit.audit.conjugate_distributions import LineDistribution, pair_cells
 from tacit.audit.curve import _renyi
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws, PosteriorSample
 from tacit.privacy.events import RenyiEvent
@@ -47,8 +47,8 @@ class BrokenSample(PosteriorSample):
 
     change: Callable[..., PosteriorDraws] = field(default=lambda right: right)
 
-    def crossing(self, model, schema, budget, law=None):
-        return self.change(super().crossing(model, schema, budget))
+    def calibrated_mechanism(self, model, schema, budget, noise_parameters=None):
+        return self.change(super().calibrated_mechanism(model, schema, budget))
 
 
 def _weighted(right, weight):
@@ -72,7 +72,7 @@ def _tame_weight():
     for _ in range(20):
         weight = (low + high) / 2
         none, one = (1.0, 1.0 + 20 * weight), (1.0 + weight, 1.0 + 19 * weight)
-        pair = pair_cells(LineLaw("beta", none), LineLaw("beta", one))
+        pair = pair_cells(LineDistribution("beta", none), LineDistribution("beta", one))
         small = _renyi(pair.log_q, pair.log_p, BUDGET.order) <= BUDGET.epsilon
         low, high = (weight, high) if small else (low, weight)
     return low

@@ -11,7 +11,7 @@ import numpy as np
 
 import tacit
 from faults.broken import BrokenNoise, Fault, Lying, claim, lying
-from tacit.mechanisms.mechanism import Collector
+from tacit.mechanisms.mechanism import Accumulator
 from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.noise.registry import noise_for
 from tacit.privacy.sensitivity import Sensitivity
@@ -127,7 +127,7 @@ def _one_row(right, budget):
 PENALTY, FINE = 1 / 9, 2**40
 
 
-class Fitted(Collector):
+class Fitted(Accumulator):
     """Rows, and the penalised logistic fit of all of them on a lattice: `totals` is the estimate."""
 
     batch_rows = 2**16
@@ -172,7 +172,7 @@ class OutputPerturbation(Lying):
     def unit(self):
         return FINE
 
-    def collector(self):
+    def accumulator(self):
         return Fitted()
 
 

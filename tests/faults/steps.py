@@ -64,7 +64,7 @@ def _taken_more_often(monkeypatch):
     real = NoisySteps.taken
 
     def taken(self, n, entropy):
-        return real(replace(self, chance=min(WHOLE, 3 * self.chance // 2)), n, entropy)
+        return real(replace(self, threshold=min(WHOLE, 3 * self.threshold // 2)), n, entropy)
 
     monkeypatch.setattr(NoisySteps, "taken", taken)
     return _plan()

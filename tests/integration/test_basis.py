@@ -15,7 +15,7 @@ from tacit.certificates.cases import audited
 from tacit.errors import InputError
 from tacit.ledger import Ledger
 from tacit.ledger.words import words
-from tacit.mechanisms.mechanism import Crossing
+from tacit.mechanisms.mechanism import CalibratedMechanism
 from tacit.mechanisms.posterior_sample.loss import SAMPLERS, Loss
 from tacit.privacy.approximate_event import ApproximateEvent, AssumedEvent
 from tacit.privacy.basis import Basis
@@ -43,7 +43,7 @@ def concrete(kind):
 
 def test_nothing_is_made_without_saying_its_class():
     """Planted: a loss and a crossing that leave ``basis`` out cannot be made, whatever else they have."""
-    for kind in (Loss, Crossing):
+    for kind in (Loss, CalibratedMechanism):
         assert "basis" in kind.__abstractmethods__
         everything = {name: None for name in kind.__abstractmethods__ if name != "basis"}
         forgetful = type("Forgetful", (kind,), everything)
@@ -69,7 +69,7 @@ def test_every_registered_plan_prices_its_class():
             assert plan.mechanism.assume == "converged"
             assert event.epsilon() == event.rho() == event.mu() == event.renyi(2.0) == math.inf
         elif isinstance(plan.mechanism, tacit.PosteriorSample):
-            assert plan.crossing().loss.sampler in ("exact", "rejection", "langevin")
+            assert plan.calibrated_mechanism().loss.sampler in ("exact", "rejection", "langevin")
     assert found[Basis.ASSUMED] >= 5  # the beta-divergence of five families
     assert found[Basis.PROVED] > 50
 

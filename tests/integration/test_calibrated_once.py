@@ -97,10 +97,12 @@ def test_the_noise_of_a_release_that_is_not_the_plans_own_is_priced_by_itself():
     """More noise than the plan would choose is taken as it is; less is refused. Nothing of the plan's own is used."""
     plan = tacit.Plan(tacit.Bernoulli("ill"), SCHEMA, tacit.PureDP(1.0))
     more = noise_for(tacit.PureDP(0.5), plan.sensitivity(), None)
-    assert plan.crossing(more).law == more != plan.noise()
-    assert plan.crossing(noise_for(tacit.PureDP(1.0), plan.sensitivity(), None)) is plan.crossing()
+    assert plan.calibrated_mechanism(more).noise_parameters == more != plan.noise()
+    assert (
+        plan.calibrated_mechanism(noise_for(tacit.PureDP(1.0), plan.sensitivity(), None)) is plan.calibrated_mechanism()
+    )
     with pytest.raises(tacit.InputError, match="large enough"):
-        plan.crossing(noise_for(tacit.PureDP(2.0), plan.sensitivity(), None))
+        plan.calibrated_mechanism(noise_for(tacit.PureDP(2.0), plan.sensitivity(), None))
 
 
 def test_plans_go_to_other_processes_with_what_was_calibrated(calls):

@@ -14,7 +14,7 @@ from tacit.infer import posterior_arrays, problem_of
 from tacit.models.input_reports import RowInputs
 from tacit.models.statistic_reports import RowStatistic
 from tacit.protocols.noisy_statistic import NoisyStatistic
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
 SCHEMA = tacit.Schema(
     pay=(0, 100), age=(20, 60), score=(-5, 5), sex=["f", "m"], ill=["no", "yes"], visits=(0, 9), smoker=["no", "yes"]
@@ -68,15 +68,15 @@ def test_a_device_encodes_what_its_row_adds_to_the_central_sums(model):
         "visits": rng.integers(0, 10, 300).astype(float),
         **{name: rng.integers(0, 2, 300) for name in ("sex", "ill", "smoker")},
     }
-    client = local_plan(model, tacit.PureDP(1.0)).client()
-    assert isinstance(client.protocol, NoisyStatistic)
-    encoded = client.encoder.encode({name: cells[name] for name in client.columns})
-    client.protocol.check_inputs(encoded)
+    randomizer = local_plan(model, tacit.PureDP(1.0)).local_randomizer()
+    assert isinstance(randomizer.protocol, NoisyStatistic)
+    encoded = randomizer.encoder.encode({name: cells[name] for name in randomizer.columns})
+    randomizer.protocol.check_inputs(encoded)
     statistic = model.statistic(SCHEMA)
     assert encoded.sum(axis=0).tolist() == statistic.batch_sum(cells)
     one = statistic.batch_sum({name: values[7:8] for name, values in cells.items()})
     assert encoded[7].tolist() == one
-    assert isinstance(client.encoder, RowStatistic)
+    assert isinstance(randomizer.encoder, RowStatistic)
 
 
 def test_the_inputs_of_a_row_are_its_mapped_cells():
@@ -86,51 +86,53 @@ def test_the_inputs_of_a_row_are_its_mapped_cells():
         (tacit.LinearRegression("pay ~ age + score"), [1.0, 1.0, 1.0]),
         (ball, [0.5**0.5] * 2 + [1.0]),
     ):
-        client = local_plan(model, protocol="inputs").client()
-        assert isinstance(client.encoder, RowInputs)
-        encoded = client.encoder.encode(cells)
-        client.protocol.check_inputs(encoded)
-        np.testing.assert_allclose(encoded / client.encoder.gram.steps, [first, [-0.5, 0.0, -0.5]], atol=1e-4)
-    client = local_plan(tacit.LogisticRegression("ill ~ age"), protocol="inputs").client()
-    encoded = client.encoder.encode({"ill": np.array([0, 1]), "age": np.array([60.0, 30.0])})
-    np.testing.assert_allclose(encoded / np.array([1, client.encoder.gram.steps]), [[0, 1], [1, -0.5]])
+        randomizer = local_plan(model, protocol="inputs").local_randomizer()
+        assert isinstance(randomizer.encoder, RowInputs)
+        encoded = randomizer.encoder.encode(cells)
+        randomizer.protocol.check_inputs(encoded)
+        np.testing.assert_allclose(encoded / randomizer.encoder.gram.steps, [first, [-0.5, 0.0, -0.5]], atol=1e-4)
+    randomizer = local_plan(tacit.LogisticRegression("ill ~ age"), protocol="inputs").local_randomizer()
+    encoded = randomizer.encoder.encode({"ill": np.array([0, 1]), "age": np.array([60.0, 30.0])})
+    np.testing.assert_allclose(encoded / np.array([1, randomizer.encoder.gram.steps]), [[0, 1], [1, -0.5]])
 
 
 def test_a_ball_needs_less_noise_than_the_box():
     wide, ball = (tacit.LinearRegression("pay ~ age + score", radius=radius) for radius in (None, 1.0))
     for protocol in ("statistics", "inputs"):
-        scales = [local_plan(m, tacit.GDP(1.0), protocol).client().protocol.noise.scales[0] for m in (wide, ball)]
+        scales = [
+            local_plan(m, tacit.GDP(1.0), protocol).local_randomizer().protocol.noise.scales[0] for m in (wide, ball)
+        ]
         assert scales[1] < 0.9 * scales[0]
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: local_plan(LINEAR, protocol="input").client(), "to be one of statistics, inputs"),
+        (lambda: local_plan(LINEAR, protocol="input").local_randomizer(), "to be one of statistics, inputs"),
         (
-            lambda: local_plan(tacit.PoissonRegression("visits ~ age"), protocol="inputs").client(),
+            lambda: local_plan(tacit.PoissonRegression("visits ~ age"), protocol="inputs").local_randomizer(),
             "Expected protocol='inputs' to be one of statistics",
         ),
         (
-            lambda: local_plan(tacit.LinearRegression("pay ~ age + sex"), protocol="inputs").client(),
+            lambda: local_plan(tacit.LinearRegression("pay ~ age + sex"), protocol="inputs").local_randomizer(),
             "an intercept and plain numbers only for the protocol 'inputs'; 'statistics' takes any",
         ),
         (
-            lambda: local_plan(tacit.LinearRegression("pay ~ age - 1"), protocol="inputs").client(),
+            lambda: local_plan(tacit.LinearRegression("pay ~ age - 1"), protocol="inputs").local_randomizer(),
             "an intercept and plain numbers only for the protocol 'inputs'",
         ),
         (
-            lambda: local_plan(tacit.LogisticRegression("ill ~ sex"), protocol="inputs").client(),
+            lambda: local_plan(tacit.LogisticRegression("ill ~ sex"), protocol="inputs").local_randomizer(),
             "an intercept and plain numbers only for the protocol 'inputs'",
         ),
-        (lambda: local_plan(LINEAR, tacit.PureDP(1.0), "inputs").client(), "Gaussian noise is never pure"),
-        (lambda: local_plan(LOGISTIC, tacit.PureDP(1.0), "inputs").client(), "Gaussian noise is never pure"),
+        (lambda: local_plan(LINEAR, tacit.PureDP(1.0), "inputs").local_randomizer(), "Gaussian noise is never pure"),
+        (lambda: local_plan(LOGISTIC, tacit.PureDP(1.0), "inputs").local_randomizer(), "Gaussian noise is never pure"),
         (
             lambda: local_plan(
                 tacit.LogisticRegression("ill ~ a + b + c + d + e"),
                 protocol="inputs",
                 schema=tacit.Schema(ill=["no", "yes"], **dict.fromkeys("abcde", (0, 1))),
-            ).client(),
+            ).local_randomizer(),
             "to have at most 4 covariates for 'inputs'",
         ),
         (
@@ -207,7 +209,7 @@ def test_reports_of_devices_find_the_coefficients(name, tmp_path):
     model, protocol, truth = CASES[name]
     plan = tacit.Plan.from_toml(local_plan(model, protocol=protocol).to_toml())
     report = tacit.randomize({"pay": "44.5", "age": 31, "ill": "yes"}, plan)
-    assert len(report) == plan.client().protocol.reports.size
+    assert len(report) == plan.local_randomizer().protocol.reports.size
     assert all(isinstance(number, int) for number in report)
     reports = tacit.simulate(plan, n=20_000, seed=2, parameters=truth).release
     posterior = tacit.infer(reports.save(tmp_path / "reports.parquet"), draws=300)
@@ -371,7 +373,7 @@ def p_values(plan, simulated, *, n, trials, seed):
     problem = problem_of(plan, prior, n)
     simulations = [tacit.simulate(simulated, n=n, seed=seed * 100_000 + i, prior=problem.prior) for i in range(trials)]
     arrays, _ = posterior_arrays(
-        problem, name, Settings(300, 99 * thin), [s.numbers() for s in simulations], chains=1, seed=seed
+        problem, name, SamplerSettings(300, 99 * thin), [s.numbers() for s in simulations], chains=1, seed=seed
     )
     rng = np.random.default_rng(seed)
     found = []

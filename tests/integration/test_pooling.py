@@ -43,7 +43,7 @@ def _conjugate(simulations):
     )
 
 
-@pytest.mark.parametrize("method", ["collapsed", pytest.param("free", marks=pytest.mark.slow), "naive"])
+@pytest.mark.parametrize("method", ["wishart", pytest.param("cell-moments", marks=pytest.mark.slow), "naive"])
 def test_with_hardly_any_noise_sites_pool_as_their_rows_would(method):
     """Seeds 1 and 2: two sites with different covariates against the conjugate posterior of all rows.
 
@@ -61,7 +61,7 @@ def test_with_hardly_any_noise_sites_pool_as_their_rows_would(method):
     alone, _, _ = _conjugate(sites[:1])
     assert np.any(np.abs(posterior.draws("theta").mean(axis=0) - alone) > 6 * sd / np.sqrt(1000))
     assert "disjoint people" in posterior.assumes[0]
-    if method != "free":
+    if method != "cell-moments":
         means = posterior.draws("mu_x")
         assert means.shape == (4000, 2, 1)
         assert abs(means[:, 1].mean() - 0.3) < 0.1 < abs(means[:, 0].mean() - 0.3)
@@ -89,7 +89,9 @@ def test_two_releases_of_the_same_rows_are_one_release_with_less_noise():
         first.release.noise, scales=tuple(round(s / 2**0.5) for s in first.release.noise.scales)
     )
     both = dataclasses.replace(
-        first.release, plan=dataclasses.replace(first.release.plan, budget=tacit.ZCDP(0.04 * (1 + 1e-6))), law=noise
+        first.release,
+        plan=dataclasses.replace(first.release.plan, budget=tacit.ZCDP(0.04 * (1 + 1e-6))),
+        noise_parameters=noise,
     )
     single = tacit.infer(both, prior=NARROW)
     for name in ("theta", "sigma", "mu_x"):
@@ -166,7 +168,7 @@ def test_pooled_sites_are_calibrated():
     from scipy.stats import kstest
 
     from tacit.infer import Problem, Site, posterior_arrays, prior_for
-    from tacit.runtime.chain import Settings
+    from tacit.runtime.chain import SamplerSettings
 
     plan = tacit.Plan(tacit.LinearRegression("y ~ x"), SCHEMA, tacit.PureDP(0.5))
     prior = prior_for(plan.model, SCHEMA, NARROW)
@@ -185,7 +187,7 @@ def test_pooled_sites_are_calibrated():
     small = dataclasses.replace(noise, scales=tuple(s // 4 for s in noise.scales))
     for second, right in ((noise, True), (small, False)):
         problem = Problem(plan.model, SCHEMA, prior, (Site(60, (noise,)), Site(200, (second,))))
-        arrays, _ = posterior_arrays(problem, "collapsed", Settings(300, 198), values, chains=1, seed=1)
+        arrays, _ = posterior_arrays(problem, "wishart", SamplerSettings(300, 198), values, chains=1, seed=1)
         draws = np.concatenate([arrays["theta"][:, 0, ::2], arrays["sigma"][:, 0, ::2, None]], axis=2)
         ranks = (draws < np.array(truths)[:, None]).sum(axis=1) + rng.random((200, 3))
         least = min(kstest(column / 100, "uniform").pvalue for column in ranks.T)

@@ -25,7 +25,7 @@ import tacit
 from tacit.certificates.measurements import read_measurements
 from tacit.cli import main
 from tacit.collector.journal import read_reports
-from tacit.posterior.checksum import CHECKSUM_LENGTH, sealed
+from tacit.posterior.checksum import CHECKSUM_LENGTH, with_checksum
 from tacit.posterior.file import _MARK, file_content
 from tacit.posterior.old_formats import walk
 
@@ -53,7 +53,7 @@ def old(folder, change):
     with h5py.File(content, "r+") as file:
         change(file)
     path = folder / "forged.nc"
-    path.write_bytes(sealed(content.getvalue()))
+    path.write_bytes(with_checksum(content.getvalue()))
     return path
 
 
@@ -184,7 +184,7 @@ def forged_index(folder, change):
     plain = change(plain) or plain
     index = plain if isinstance(plain, bytes) else json.dumps(plain).encode()
     path = folder / "forged.nc"
-    path.write_bytes(sealed(content[:start] + index + _MARK + b"%012d" % len(index)))
+    path.write_bytes(with_checksum(content[:start] + index + _MARK + b"%012d" % len(index)))
     return path
 
 
@@ -402,7 +402,7 @@ def test_numbers_of_a_release_have_exact_types():
 
 
 def test_a_partial_of_format_true(tmp_path):
-    from tacit.partials import _digest
+    from tacit.partial_sums import _digest
 
     plain = json.loads((FORMATS / "partial-1.partial").read_text())
     plain["partial"] = True

@@ -19,13 +19,13 @@ import tacit
 from tacit.audit.sensitivity import contributions
 from tacit.engines.reading import silence
 from tacit.errors import InputError
-from tacit.mechanisms.posterior_sample.rows import Cells, RowMap, Rows
-from tacit.mechanisms.posterior_sample.unclamped_rows import FarRowMap
+from tacit.mechanisms.posterior_sample.rows import ClampedResponse, CollectedRows, RowMap
+from tacit.mechanisms.posterior_sample.unclamped_rows import UnclampedRowMap
 from tacit.models.model import Example
 from tacit.models.registry import FAMILIES
 from tacit.schema import LEAST_WIDTH, Number, Schema
 from tacit.sources.open import open_source
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 from tacit.statistics.design import sign
 from tacit.statistics.signed_moments import SignedMoments
 
@@ -181,13 +181,13 @@ def test_rows_that_go_into_losses_are_finite(bounds, clamp):
             continue
         maps = [RowMap(design.columns, design.number_response, ball)] if clamp else []
         maps += [
-            FarRowMap(design.columns, design.number_response),
-            FarRowMap(design.columns, Cells("y", 0.0, 1.0, "y")),
+            UnclampedRowMap(design.columns, design.number_response),
+            UnclampedRowMap(design.columns, ClampedResponse("y", 0.0, 1.0, "y")),
         ]
         for row_map in maps:
             cells = cells_of(*bounds)
             columns = dict.fromkeys(row_map.columns, cells)
-            rows = Rows(row_map)
+            rows = CollectedRows(row_map)
             with silence():
                 for batch in open_source(columns, row_map.columns, schema).batches(schema, row_map.columns, 7):
                     rows.add(batch.columns)

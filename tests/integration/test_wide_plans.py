@@ -87,10 +87,10 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
 def test_a_wide_table_is_read_in_short_batches(columns):
     """The cells that a thread holds are bounded, not the rows."""
     from tacit.engines.engine import Job
-    from tacit.statistics.collector import Sums
+    from tacit.statistics.accumulator import Sums
 
     plan = tacit.Plan(tacit.Normal("x"), tacit.Schema(x=(0, 1)), tacit.ZCDP(0.5))
-    sums = plan.crossing().collector()
+    sums = plan.calibrated_mechanism().accumulator()
     assert isinstance(sums, Sums)
     job = Job(None, plan.schema, tuple(map(str, range(columns))), sums)
     assert 1 <= job.batch_rows * columns <= 2**22

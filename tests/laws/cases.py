@@ -43,7 +43,7 @@ METHODS = {
     if name.endswith("-0")
     for method in example.model.methods
 }
-# The default and the naive one, for laws that take long.
+# The default and the naive one, for distributions that take long.
 MAIN_METHODS = {
     name: (example, method)
     for name, (example, method) in METHODS.items()

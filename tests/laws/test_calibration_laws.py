@@ -1,4 +1,4 @@
-"""The law that matters most: every family's default method is calibrated, and ignoring the noise is not.
+"""The distribution that matters most: every family's default method is calibrated, and ignoring the noise is not.
 
 400 replicates through the whole path: parameters from the prior, rows, clamping, lattice, noise, release, inference.
 """

@@ -1,4 +1,4 @@
-"""Laws of every method: shapes, repeatability, and what must hold of any posterior."""
+"""Distributions of every method: shapes, repeatability, and what must hold of any posterior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of every plan: it survives being written down, and its price is right before data is near."""
+"""Distributions of every plan: it survives being written down, and its price is right before data is near."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_budget_is_used_up(name):
     plan = PLANS[name]
     noise, sensitivity = plan.noise(), plan.statistic().sensitivity()
     if plan.noise().kind == "discrete-laplace" and isinstance(plan.budget, tacit.ApproxDP):
-        pytest.skip("a pure law under an approximate budget leaves delta unused on purpose")
+        pytest.skip("a pure distribution under an approximate budget leaves delta unused on purpose")
     less = dataclasses.replace(noise, scales=tuple(int(s / 1.01) for s in noise.scales))
     assert not less.event(sensitivity).satisfies(plan.budget)
 

@@ -1,4 +1,4 @@
-"""Laws of every release: it survives being written down, and refuses to contradict itself."""
+"""Distributions of every release: it survives being written down, and refuses to contradict itself."""
 
 from __future__ import annotations
 

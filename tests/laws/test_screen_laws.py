@@ -1,4 +1,4 @@
-"""The laws on the counts of a screen, for the columns of every family's examples."""
+"""The distributions on the counts of a screen, for the columns of every family's examples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tacit.audit import in_public
 from tacit.audit.effort import Effort
 from tacit.audit.noisy_sums import noisy_sums
 from tacit.audit.sensitivity import contribution, search_sensitivity
+from tacit.cell_screen import ScreenPlan
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.screen_release import Screening
 from tacit.sources.open import open_source
 from tacit.statistics.cell_classes import CellClasses
 
@@ -30,14 +30,14 @@ def plan_of(name, unit=None):
 
 
 def asked(name, budget=BUDGETS["pure"], unit=None):
-    return Screening.of(plan_of(name, unit), budget)
+    return ScreenPlan.of(plan_of(name, unit), budget)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_pair_of_records_beats_the_sensitivity_and_one_reaches_it(name):
     """Seed 1. The planted faults: one percent less, and one unit a column, which forgets that a cell leaves a class."""
     screening = asked(name)
-    statistic = screening.crossing().statistic
+    statistic = screening.calibrated_mechanism().statistic
     claimed = statistic.sensitivity()
     found = search_sensitivity(statistic, screening.schema, seed=1)
     assert not found.violates(claimed), (found.l1_pair, found.l2_pair)
@@ -58,15 +58,15 @@ def test_a_column_of_one_class_moves_by_one():
 @pytest.mark.parametrize("unit", [None, tacit.Person("id", 3)])
 def test_the_event_meets_the_budget_and_one_percent_less_noise_does_not(kind, unit):
     budget = BUDGETS[kind]
-    crossing = asked(NAMES[0], budget, unit).crossing()
-    assert crossing.event().satisfies(budget)
+    calibrated = asked(NAMES[0], budget, unit).calibrated_mechanism()
+    assert calibrated.event().satisfies(budget)
     rows = 1 if unit is None else 3
-    assert crossing.sensitivity.l1 == crossing.statistic.sensitivity().l1 * rows
-    assert crossing.sensitivity.l2_squared == crossing.statistic.sensitivity().l2_squared * rows**2
-    if crossing.noise.kind == "discrete-laplace" and kind == "approximate":
-        return  # a pure law under an approximate budget leaves delta unused on purpose
-    less = dataclasses.replace(crossing.noise, scales=tuple(int(s / 1.01) for s in crossing.noise.scales))
-    assert not less.event(crossing.sensitivity).satisfies(budget)
+    assert calibrated.sensitivity.l1 == calibrated.statistic.sensitivity().l1 * rows
+    assert calibrated.sensitivity.l2_squared == calibrated.statistic.sensitivity().l2_squared * rows**2
+    if calibrated.noise.kind == "discrete-laplace" and kind == "approximate":
+        return  # a pure distribution under an approximate budget leaves delta unused on purpose
+    less = dataclasses.replace(calibrated.noise, scales=tuple(int(s / 1.01) for s in calibrated.noise.scales))
+    assert not less.event(calibrated.sensitivity).satisfies(budget)
 
 
 @pytest.mark.parametrize("unit", [None, tacit.Person("id", 3)])
@@ -87,7 +87,7 @@ def test_the_audit_finds_it_tight_and_catches_an_understated_claim(monkeypatch, 
 
     monkeypatch.setattr(CellClasses, "sensitivity", claimed)
     screening = asked(NAMES[0], unit=unit)
-    checks = noisy_sums(screening.crossing(), screening, Effort(runs=1200, n=10, level=1e-6, seed=0))
+    checks = noisy_sums(screening.calibrated_mechanism(), screening, Effort(runs=1200, n=10, level=1e-6, seed=0))
     violated = {check.name for check in checks if check.violated}
     if claim == 1:
         assert violated == set(), [check.words for check in checks if check.violated]
@@ -101,7 +101,7 @@ def test_the_audit_finds_it_tight_and_catches_an_understated_claim(monkeypatch, 
 def test_counts_do_not_depend_on_order_or_batches(name):
     """Seed 2: 200 rows of cells of every class, in several orders and batches, give the same integers."""
     screening = asked(name)
-    statistic, schema = screening.crossing().statistic, screening.schema
+    statistic, schema = screening.calibrated_mechanism().statistic, screening.schema
     rng = np.random.default_rng(2)
     cells = [None, "", "?", 1e30, -1e30, 0.5, "no", float("nan"), True]
     rows = {column: [cells[i] for i in rng.integers(len(cells), size=200)] for column in schema}

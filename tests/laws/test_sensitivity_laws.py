@@ -1,4 +1,4 @@
-"""Laws of every statistic: no pair of records beats its sensitivity, and some pair comes close."""
+"""Distributions of every statistic: no pair of records beats its sensitivity, and some pair comes close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The response of a generalised linear model: its chances and slopes against scipy, its draws against its chances."""
+"""The response of a generalised linear model: its probabilities and slopes against scipy, its draws against its
+probabilities.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.likelihoods.glm_response import Response, log_from
+from tacit.likelihoods.glm_response import GlmResponse, log_from
 from tacit.likelihoods.link_moments import Link
 from tacit.runtime.backend import float64
 
@@ -35,7 +37,7 @@ def test_the_chance_of_a_clamped_count(most):
 @pytest.mark.parametrize("kind", ["softplus", "log"])
 @pytest.mark.parametrize("most", [1, 5, 60])
 def test_all_chances_add_up_to_one(kind, most):
-    response = Response(Link(kind, clamp=most, unit=most))
+    response = GlmResponse(Link(kind, clamp=most, unit=most))
     with float64():
         u, y = jnp.linspace(-6, 5, 40)[:, None], jnp.arange(most + 1.0)
         total = np.asarray(jnp.exp(response.log_likelihood(u, y)).sum(axis=1))
@@ -43,12 +45,12 @@ def test_all_chances_add_up_to_one(kind, most):
 
 
 def _p_value(response, u, draws):
-    """Of the draws, against the chances; cells with fewer than five expected are joined."""
+    """Of the draws, against the probabilities; cells with fewer than five expected are joined."""
     with float64():
-        chances = np.asarray(
+        probabilities = np.asarray(
             jnp.exp(response.log_likelihood(jnp.full(response.most + 1, u), jnp.arange(response.most + 1.0)))
         )
-    expected, seen = chances * len(draws), np.bincount(draws.astype(int), minlength=len(chances))
+    expected, seen = probabilities * len(draws), np.bincount(draws.astype(int), minlength=len(probabilities))
     rare = expected < 5
     expected, seen = (np.append(a[~rare], a[rare].sum()) for a in (expected, seen))
     kept = expected > 0.5
@@ -59,7 +61,7 @@ def _p_value(response, u, draws):
 @pytest.mark.parametrize(("most", "u"), [(1, -1.0), (5, 1.5), (12, 2.0), (60, 2.5)])
 def test_draws_follow_the_chances(kind, most, u):
     """False alarms: 8 tests of 1e-7. The planted fault, a predictor that is 0.2 too large, is always seen."""
-    response = Response(Link(kind, clamp=most, unit=most))
+    response = GlmResponse(Link(kind, clamp=most, unit=most))
     with float64():
         draws, wrong = (
             np.asarray(response.draw(jax.random.key(SEED), jnp.full(DRAWS, u + fault))) for fault in (0.0, 0.2)

@@ -160,7 +160,9 @@ def test_log_link_in_closed_form():
 
 @pytest.mark.parametrize("top", [1, 2, 5, 32, 33, 60, 400, 500])
 def test_clamped_counts_by_brute_force(top):
-    """Sums over the Poisson law to 1e-12, rates from 0 to far above the clamp. Planted fault: a clamp of one more."""
+    """Sums over the Poisson distribution to 1e-12, rates from 0 to far above the clamp. Planted fault: a clamp of one
+    more.
+    """
     from tacit.likelihoods.link_moments import Link, _means
 
     u = np.concatenate([[-800.0, -40.0], np.linspace(-3, 2 * top + 30, 60), [1e4]])
@@ -185,7 +187,7 @@ def test_derivatives_of_clamped_counts(kind, top):
     def mean(u, r):
         rate = mpmath.log1p(mpmath.exp(u)) if kind == "softplus" else mpmath.exp(u)
         mass = [mpmath.exp(-rate) * rate**k / mpmath.factorial(k) for k in range(top)]
-        return top**r + sum((k**r - top**r) * chance for k, chance in enumerate(mass))
+        return top**r + sum((k**r - top**r) * probability for k, probability in enumerate(mass))
 
     found = np.asarray(_derivatives(Link(kind, clamp=top), np.array(0.3)))
     with mpmath.workdps(40):

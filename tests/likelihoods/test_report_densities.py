@@ -223,7 +223,9 @@ def test_counts_are_summed_over_the_lattice():
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 800.0])
 def test_randomized_response_by_its_definition(epsilon):
-    """The truth has e^epsilon times the chance of any other; probabilities add up to 1. Two items: the binary case."""
+    """The truth has e^epsilon times the probability of any other; probabilities add up to 1. Two items: the binary
+    case.
+    """
     for theta in (np.array([0.3, 0.7]), np.array([0.0, 0.2, 0.5, 0.3])):
         k = len(theta)
         a = math.exp(-epsilon)
@@ -258,7 +260,9 @@ def test_unary_encoding_sums_to_one_over_all_patterns(epsilon):
 
 
 def test_linear_regression_from_reports_has_the_reference_density():
-    """With mean and intercept 0 the published value; with others the joint normal law, report by report; seed 8."""
+    """With mean and intercept 0 the published value; with others the joint normal distribution, report by report; seed
+    8.
+    """
     z = np.array([1.0, *POINT, 0.4])
     noise = np.diag([0.5, 0.6, 0.7, 0.8])
     with float64():
@@ -272,8 +276,8 @@ def test_linear_regression_from_reports_has_the_reference_density():
         found = linear_reports(v.T @ v, THETA, intercept, mean, COVARIANCE, jnp.float64(0.3), noise)
     cross = COVARIANCE @ THETA
     joint = np.block([[COVARIANCE, cross[:, None]], [cross[None], np.array([[THETA @ cross + 0.3]])]]) + noise
-    law = multivariate_normal(np.append(mean, intercept + THETA @ mean), joint)
-    assert float(found) == pytest.approx(law.logpdf(reports).sum(), rel=1e-13)
+    distribution = multivariate_normal(np.append(mean, intercept + THETA @ mean), joint)
+    assert float(found) == pytest.approx(distribution.logpdf(reports).sum(), rel=1e-13)
 
 
 @pytest.mark.parametrize(("label", "epsilon", "value"), LOGISTIC)
@@ -410,7 +414,8 @@ def expanded(expansion, theta):
 
 @pytest.mark.parametrize(("items", "n", "epsilon"), [(5, 3000, 1.0), (12, 2000, 0.5), (12, 20_000, 3.0)])
 def test_the_expansion_of_unary_reports_is_as_good_as_it_says(items, n, epsilon):
-    """Seed 34: over the normal law around the peak the log likelihood differs by no more than three times ``error``.
+    """Seed 34: over the normal distribution around the peak the log likelihood differs by no more than three times
+    ``error``.
 
     Without its third order it is further off: the planted fault.
     """

@@ -15,8 +15,8 @@ from scipy.stats import nbinom
 
 import tacit
 from tacit.cite import references
-from tacit.cli.template import skeleton
-from tacit.likelihoods.clamped_laws import moments
+from tacit.cli.template import template
+from tacit.likelihoods.clamped_distributions import moments
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.models.geometric import Geometric
 from tacit.models.poisson import Poisson
@@ -46,11 +46,11 @@ def family():
 def test_its_law_is_the_one_that_it_says(family, mean, size):
     """Probabilities and moments of clamped counts against scipy's, with what is left over at the largest count."""
     model, schema = family("visits", size=size), tacit.Schema(visits=(0, 40))
-    law = model.law(model.default_prior(schema), schema)
+    distribution = model.distribution(model.default_prior(schema), schema)
     with float64():
-        phi = law.coordinates({"mean": jnp.float64(mean)})
-        points, weights = map(np.asarray, law.atoms(phi))
-        found = np.asarray(moments(law, phi, 2))
+        phi = distribution.coordinates({"mean": jnp.float64(mean)})
+        points, weights = map(np.asarray, distribution.atoms(phi))
+        found = np.asarray(moments(distribution, phi, 2))
     exact = nbinom(size, size / (size + mean))
     expected = np.append(exact.pmf(np.arange(40)), exact.sf(39))
     np.testing.assert_allclose(weights, expected, rtol=1e-9, atol=1e-11)
@@ -69,7 +69,7 @@ def test_a_closed_tail_is_what_the_probabilities_leave(model, natural):
 def test_init_and_cite_know_it_without_another_line(family, monkeypatch):
     """One line in the registry is all: the template says what it is for and what it needs, `cite` names its paper."""
     monkeypatch.setitem(FAMILIES, family.family, family)
-    text = skeleton({"visits": None})
+    text = template({"visits": None})
     assert "#   negative-binomial   the mean of a count that varies more than a Poisson one: column, size\n" in text
     plan = tacit.Plan(*family.examples()[0][:2], tacit.PureDP(1.0))
     assert tacit.Plan.from_toml(plan.to_toml()) == plan
@@ -100,7 +100,7 @@ def test_every_family_says_what_it_is_for():
     for name, model in {**FAMILIES, **DRAWN}.items():
         assert model.about, name
         assert not model.about.endswith("."), name
-    text = skeleton({"a": None})
+    text = template({"a": None})
     assert all(f"#   {name:<19} {model.about}: " in text for name, model in FAMILIES.items())
 
 

@@ -15,7 +15,7 @@ from scipy.stats import kstest
 import tacit
 from tacit.infer import posterior_arrays, problem_for, problem_of
 from tacit.models.model import Site
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
 SCHEMA = tacit.Schema(ill=["no", "yes"], sex=["f", "m"], age=(-1, 1), visits=(0, 8))
 LEVELS = tacit.LogisticRegression("ill ~ sex")
@@ -55,7 +55,7 @@ def _site_evidence(n, noise, unit, values, louder):
 
 
 def _enumerated(n, noise, unit, releases, louder=1.0):
-    """Posterior means of both coefficients and of their squares, and of the chance of m at the first site."""
+    """Posterior means of both coefficients and of their squares, and of the probability of m at the first site."""
     first, second = np.meshgrid(GRID, GRID, indexing="ij")
     weights = np.exp(-(first**2 + second**2) / 8)
     sites = [_site_evidence(n, noise, unit, values, louder) for values in releases]
@@ -64,8 +64,8 @@ def _enumerated(n, noise, unit, releases, louder=1.0):
     weights = weights / weights.sum()
     tables = _tables(n)[0]
     share = (tables[:, 2] + tables[:, 3] + 1) / (n + 2)
-    chance = np.tensordot(share, sites[0], axes=1) / sites[0].sum(axis=0)
-    return np.array([(weights * f).sum() for f in (first, second, first**2, second**2, chance)])
+    probability = np.tensordot(share, sites[0], axes=1) / sites[0].sum(axis=0)
+    return np.array([(weights * f).sum() for f in (first, second, first**2, second**2, probability)])
 
 
 def _numbers(arrays):
@@ -102,7 +102,7 @@ def _studied(method, warmup, thin):
     trials = [tacit.simulate(plan, n=ROWS, seed=1_000 + trial) for trial in range(TRIALS)]
     faulty = [_louder(trial) for trial in trials[: TRIALS // 2]]
     values = [row for row in known for _ in range(10)] + [trial.release.values for trial in trials] + faulty
-    arrays, _ = posterior_arrays(problem, method, Settings(warmup, 49 * thin), values, chains=1, seed=1)
+    arrays, _ = posterior_arrays(problem, method, SamplerSettings(warmup, 49 * thin), values, chains=1, seed=1)
     draws = _numbers(arrays)[:, 0]
     truth = np.array([[*trial.parameters["theta"], trial.parameters["pi"][1]] for trial in trials])
     truth = np.concatenate([truth, truth[: TRIALS // 2]])
@@ -128,7 +128,7 @@ def _least_p(ranks):
 
 
 # The length of the warm-up, and how far apart draws are when they are ranked.
-PACES = [("cells", 100, 3), pytest.param("augment", 200, 10, marks=pytest.mark.slow)]
+PACES = [("exact-cells", 100, 3), pytest.param("augment", 200, 10, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("method", "warmup", "thin"), PACES)
@@ -155,14 +155,14 @@ def test_ranks_of_twenty_rows_are_uniform(method, warmup, thin):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["cells", "augment"])
+@pytest.mark.parametrize("method", ["exact-cells", "augment"])
 def test_normal_noise(method):
     """Seeds 0 to 3 for data, 1 for chains; as in `test_all_tables_of_counts`: false-alarm rate 1e-3."""
     plan = tacit.Plan(LEVELS, SCHEMA, NORMAL)
     unit, noise = plan.statistic().unit, plan.noise()
     values = [tacit.simulate(plan, n=ROWS, seed=seed).release.values for seed in range(4)]
     problem = problem_of(plan, None, ROWS)
-    draws = _numbers(posterior_arrays(problem, method, Settings(500, 4_000), values, chains=4, seed=1)[0])
+    draws = _numbers(posterior_arrays(problem, method, SamplerSettings(500, 4_000), values, chains=4, seed=1)[0])
     assert _apart(draws, np.array([_enumerated(ROWS, noise, unit, [row]) for row in values])).max() < 4
     assert _apart(draws, np.array([_enumerated(ROWS, noise, unit, [row], louder=0.5) for row in values])).max() > 4
 
@@ -180,7 +180,7 @@ def test_cells_pools_sites():
     values = [tacit.simulate(plan, n=ROWS, seed=seed).release.values for seed in range(8)]
     pairs = list(zip(values[::2], values[1::2], strict=True))
     both = [[*first, *second] for first, second in pairs]
-    draws = _numbers(posterior_arrays(problem, "cells", Settings(500, 2_000), both, chains=4, seed=1)[0])
+    draws = _numbers(posterior_arrays(problem, "exact-cells", SamplerSettings(500, 2_000), both, chains=4, seed=1)[0])
     assert _apart(draws, np.array([_enumerated(ROWS, noise, unit, pair) for pair in pairs])).max() < 4
     assert _apart(draws, np.array([_enumerated(ROWS, noise, unit, pair[::-1]) for pair in pairs])).max() > 4
 
@@ -203,8 +203,8 @@ def test_records_agree_with_the_central_limit_theorem(family):
     plan = tacit.Plan(COVARIATE[family], SCHEMA, tacit.PureDP(2.0))
     problem = problem_of(plan, NARROW, 200)
     values = [tacit.simulate(plan, n=200, seed=seed, prior=NARROW).release.values for seed in range(4)]
-    exact = posterior_arrays(problem, "augment", Settings(2_000, 20_000), values, chains=4, seed=1)[0]
-    limit = posterior_arrays(problem, "marginal", Settings(500, 2_000), values, chains=4, seed=1)[0]
+    exact = posterior_arrays(problem, "augment", SamplerSettings(2_000, 20_000), values, chains=4, seed=1)[0]
+    limit = posterior_arrays(problem, "gaussian-covariates", SamplerSettings(500, 2_000), values, chains=4, seed=1)[0]
     exact, limit = (np.concatenate([a["theta"], a["mu_x"], a["Sigma_x"][..., 0]], axis=-1) for a in (exact, limit))
     sds = limit.std(axis=(1, 2))
     allowed = 0.15 * sds + 4 * np.sqrt(_errors(exact) ** 2 + _errors(limit) ** 2)
@@ -224,7 +224,7 @@ def test_records_are_calibrated_clamped_rows_included(family):
     problem, rng = problem_of(plan, {"mean_sd": 0.5, "scale": 0.5, "theta_sd": 1.0}, 30), np.random.default_rng(2)
     trials = [tacit.simulate(plan, n=30, seed=int(rng.integers(2**31)), prior=problem.prior) for _ in range(TRIALS)]
     values = [trial.release.values for trial in trials] + [_louder(trial) for trial in trials]
-    arrays = posterior_arrays(problem, "augment", Settings(500, 49 * 40), values, chains=1, seed=1)[0]
+    arrays = posterior_arrays(problem, "augment", SamplerSettings(500, 49 * 40), values, chains=1, seed=1)[0]
     draws = np.concatenate([arrays["theta"], arrays["mu_x"], arrays["Sigma_x"][..., 0]], axis=-1)[:, 0, ::40]
     truth = np.array([[*t.parameters["theta"], *t.parameters["mu_x"], t.parameters["Sigma_x"][0, 0]] for t in trials])
     ranks = (draws < np.concatenate([truth, truth])[:, None]).sum(axis=1)
@@ -233,25 +233,25 @@ def test_records_are_calibrated_clamped_rows_included(family):
 
 
 def test_levels_alone_have_cells_for_default():
-    assert LEVELS.default_method(SCHEMA) == "cells"
-    assert COVARIATE["logistic"].default_method(SCHEMA) == "marginal"
-    assert COVARIATE["poisson-regression"].default_method(SCHEMA) == "marginal"
+    assert LEVELS.default_method(SCHEMA) == "exact-cells"
+    assert COVARIATE["logistic"].default_method(SCHEMA) == "gaussian-covariates"
+    assert COVARIATE["poisson-regression"].default_method(SCHEMA) == "gaussian-covariates"
 
 
 def test_what_the_exact_methods_cannot_do_is_refused():
     def build(model, method, n):
         plan = tacit.Plan(model, SCHEMA, LAPLACE)
-        return model.methods[method].build(problem_for(model, SCHEMA, None, n, plan.noise()), Settings(10, 10))
+        return model.methods[method].build(problem_for(model, SCHEMA, None, n, plan.noise()), SamplerSettings(10, 10))
 
     with pytest.raises(
         tacit.InputError, match=r"^Expected formula='ill ~ age' to have levels and no numbers for the cel"
     ):
-        build(COVARIATE["logistic"], "cells", 100)
+        build(COVARIATE["logistic"], "exact-cells", 100)
     for family, n in (("logistic", 2), ("logistic", 1_001), ("poisson-regression", 10**6)):
         with pytest.raises(tacit.InputError, match=f"^Expected n={n} to be from 3 to 1000 for the augment method"):
             build(COVARIATE[family], "augment", n)
     release = tacit.simulate(tacit.Plan(COVARIATE["poisson-regression"], SCHEMA, LAPLACE), n=10, seed=0).release
     with pytest.raises(
-        tacit.InputError, match=r"^Expected method='cells' to be one of marginal, taylor, naive, augment"
+        tacit.InputError, match=r"^Expected method='exact-cells' to be one of marginal, taylor, naive, augment"
     ):
-        tacit.infer(release, method="cells")
+        tacit.infer(release, method="exact-cells")

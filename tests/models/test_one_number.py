@@ -16,7 +16,7 @@ from scipy.stats import kstest
 import tacit
 from tacit.infer import posterior_arrays
 from tacit.models.model import Problem, Site, Survey
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
 SCHEMA = tacit.Schema(height=(140, 210), wait=(0, 30), visits=(0, 12), attempts=(0, 15), smoker=["no", "yes"])
 FAMILIES = {
@@ -129,7 +129,7 @@ def pooled_p_values(name, *, trials, seed, fault=1.0):
         SCHEMA,
         prior,
         (Site(50, (plans[2].noise(),)),),
-        (Survey(100, plans[0].client()), Survey(60, local_plan(name, 2.0 * fault).client())),
+        (Survey(100, plans[0].local_randomizer()), Survey(60, local_plan(name, 2.0 * fault).local_randomizer())),
     )
     truths, values = [], []
     for trial in range(trials):
@@ -140,12 +140,12 @@ def pooled_p_values(name, *, trials, seed, fault=1.0):
             for i, (plan, n) in enumerate(zip(plans, (100, 60, 50), strict=True))
         ]
         summaries = [
-            model.summary(survey.client, part.release.groups[0].values)
+            model.summary(survey.local_randomizer, part.release.groups[0].values)
             for survey, part in zip(problem.surveys, parts, strict=False)
         ]
         values.append(np.concatenate([parts[2].numbers(), *summaries]))
-    thin = model.methods["evidence"].thin
-    arrays, _ = posterior_arrays(problem, "evidence", Settings(300, 99 * thin), values, chains=1, seed=seed)
+    thin = model.methods["likelihood"].thin
+    arrays, _ = posterior_arrays(problem, "likelihood", SamplerSettings(300, 99 * thin), values, chains=1, seed=seed)
     rng = np.random.default_rng(seed)
     found = []
     for parameter in truths[0]:
@@ -195,7 +195,7 @@ def test_one_family_is_calibrated(kind):
     problem = Problem(plan.model, SCHEMA, tacit.GammaPrior(2.0, 60.0), *_evidence_of(plan, 100))
     simulations = [tacit.simulate(plan, n=100, seed=s) for s in range(200)]
     arrays, _ = posterior_arrays(
-        problem, "evidence", Settings(0, 99), [s.numbers() for s in simulations], chains=1, seed=1
+        problem, "likelihood", SamplerSettings(0, 99), [s.numbers() for s in simulations], chains=1, seed=1
     )
     truths = np.array([s.parameters["rate"] for s in simulations])
     ranks = (arrays["rate"][:, 0] < truths[:, None]).sum(axis=1)
@@ -204,7 +204,7 @@ def test_one_family_is_calibrated(kind):
 
 def _evidence_of(plan, n):
     if isinstance(plan.mechanism, tacit.Local):
-        return (), (Survey(n, plan.client()),)
+        return (), (Survey(n, plan.local_randomizer()),)
     return (Site(n, (plan.noise(),)),), ()
 
 
@@ -238,11 +238,11 @@ def test_gaussian_reports_with_the_wrong_noise_are_caught():
     plan = plan_of("poisson", tacit.ZCDP(0.5), tacit.Local("noisy-vector"))
     assert tacit.calibrate(plan, n=400, trials=200, seed=13).calibrated(1e-3)
     wrong = plan_of("poisson", tacit.ZCDP(2.0), tacit.Local("noisy-vector"))
-    client = wrong.client()
+    randomizer = wrong.local_randomizer()
     simulations = [tacit.simulate(plan, n=400, seed=s) for s in range(200)]
-    values = [plan.model.summary(client, s.release.groups[0].values) for s in simulations]
-    problem = Problem(plan.model, SCHEMA, plan.model.default_prior(SCHEMA), (), (Survey(400, client),))
-    arrays, _ = posterior_arrays(problem, "evidence", Settings(0, 99), values, chains=1, seed=1)
+    values = [plan.model.summary(randomizer, s.release.groups[0].values) for s in simulations]
+    problem = Problem(plan.model, SCHEMA, plan.model.default_prior(SCHEMA), (), (Survey(400, randomizer),))
+    arrays, _ = posterior_arrays(problem, "likelihood", SamplerSettings(0, 99), values, chains=1, seed=1)
     truths = np.array([s.parameters["rate"] for s in simulations])
     ranks = (arrays["rate"][:, 0] < truths[:, None]).sum(axis=1)
     assert kstest((ranks + 0.5) / 100, "uniform").pvalue < 1e-3
@@ -334,7 +334,7 @@ def test_protocols_that_do_not_fit_are_refused():
     with pytest.raises(tacit.InputError, match="to be noisy-number for counts that may exceed 1000"):
         tacit.Plan(tacit.Poisson("visits"), many, tacit.ZCDP(1.0), tacit.Local("noisy-vector"))
     reports = tacit.simulate(local_plan("poisson", 1.0), n=50, seed=1).release
-    with pytest.raises(tacit.InputError, match="evidence"):
+    with pytest.raises(tacit.InputError, match="likelihood"):
         tacit.infer(reports, method="naive")
     release = tacit.simulate(plan_of("normal", tacit.PureDP(1.0)), n=50, seed=1).release
     with pytest.raises(tacit.InputError, match="to have the model and the schema"):

@@ -42,7 +42,7 @@ def draw_pair(
     alike = inferred or declared
     number, person_wanted = random.randrange(_PLANS), bool(people) and random.random() < 0.4
     plan = plan_of(number, people=person_wanted, levels=alike, lost=declared)
-    needed = plan.crossing().columns
+    needed = plan.calibrated_mechanism().columns
     others = [name for name in NAMES if name not in plan.schema and name != _id_of(plan)]
     names = [*needed, *random.sample(others, random.choice((1, 1, 2) if alike else (0, 1, 1, 2)))]
     random.shuffle(names)
@@ -90,7 +90,7 @@ def plan_of(number: int, *, people: bool, levels: bool, lost: bool = False) -> t
     while True:
         plan = draw_plan(random, people=people)
         categories = [column for column in plan.schema.values() if isinstance(column, Category)]
-        needed = any(isinstance(plan.schema[name], Category) for name in plan.crossing().columns)
+        needed = any(isinstance(plan.schema[name], Category) for name in plan.calibrated_mechanism().columns)
         if not levels or (
             (needed or not wanted) and (lost or not any(_lost(level) for one in categories for level in one.levels))
         ):

@@ -1,6 +1,6 @@
 """Neighbours through every medium: the same outcome and output, the same n, and sums within the claim.
 
-Seed 5, and the same pairs every time. A violation is no matter of chance: there is no false alarm.
+Seed 5, and the same pairs every time. A violation is no matter of probability: there is no false alarm.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tacit.mechanisms.noisy_rank import NoisyRanks
 from .check import ROOT, Found, ViolationError, within
 
 
-def _exactly(crossing: NoisySums, collected: Any, n: int, entropy: Any) -> tuple[int, ...]:
+def _exactly(calibrated: NoisySums, collected: Any, n: int, entropy: Any) -> tuple[int, ...]:
     return tuple(collected.totals)
 
 
@@ -54,7 +54,7 @@ def by_pooling(data: Any, plan: tacit.Plan, progress: Any) -> Found:
 
 def _other_site(plan: tacit.Plan) -> Any:
     person = plan.mechanism.person
-    names = (*plan.crossing().columns, *([person.id] if person else []))
+    names = (*plan.calibrated_mechanism().columns, *([person.id] if person else []))
     return tacit.partial({name: ["1", "x"] for name in names}, plan, dataset="here", engine=Threads(1))
 
 
@@ -68,7 +68,7 @@ def by_bounds(data: Any, plan: tacit.Plan, progress: Any) -> Found:
 
     options = {"within": (-1000, 1000), "epsilon": 1.0, "ledger": None, "points": 20, "progress": progress}
     with mock.patch.object(NoisyRanks, "choose", choose):
-        found = tacit.bounds(data, plan.crossing().columns[0], **options)
+        found = tacit.bounds(data, plan.calibrated_mechanism().columns[0], **options)
     return found.n, tuple(int(count) for count in seen[0].ravel())
 
 
@@ -87,14 +87,14 @@ def by_screen(data: Any, plan: tacit.Plan, progress: Any) -> Found:
 
 def screens_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
     """No further than the screen's own claim."""
-    from tacit.screen_release import Screening
+    from tacit.cell_screen import ScreenPlan
 
-    within(Screening.of(plan, tacit.PureDP(1.0)).crossing().sensitivity, first, second)
+    within(ScreenPlan.of(plan, tacit.PureDP(1.0)).calibrated_mechanism().sensitivity, first, second)
 
 
 def by_reports(data: Any, plan: tacit.Plan, progress: Any) -> Found:
     """One report a row of the first column, drawn for real: only their number can be compared."""
-    name = plan.crossing().columns[0]
+    name = plan.calibrated_mechanism().columns[0]
     model = tacit.Categorical(name) if isinstance(plan.schema[name], tacit.Category) else tacit.Normal(name)
     local = tacit.Plan(model, plan.schema, tacit.PureDP(1.0), tacit.Local())
     return tacit.randomize_rows(data, local, dataset="rows").n, None

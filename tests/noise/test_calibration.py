@@ -37,7 +37,7 @@ def one_entry(shift: int) -> Sensitivity:
 
 
 def hockey_stick(log_p: np.ndarray, log_q: np.ndarray, epsilon: float) -> float:
-    """sum_k max(0, p_k - e^epsilon q_k), the exact delta of one pair of laws."""
+    """sum_k max(0, p_k - e^epsilon q_k), the exact delta of one pair of distributions."""
     return float(np.sum(np.exp(log_p) * np.maximum(0.0, -np.expm1(epsilon + log_q - log_p))))
 
 

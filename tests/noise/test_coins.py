@@ -30,7 +30,9 @@ class Script:
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 6, 100, 128, 255, 256])
 def test_uniform_below_gives_each_value_the_same_number_of_bytes(bound: int) -> None:
-    """No chance at all: of the 256 possible bytes every value gets equally many, and only the rest is drawn again."""
+    """No probability at all: of the 256 possible bytes every value gets equally many, and only the rest is drawn
+    again.
+    """
     width = 2 ** (bound - 1).bit_length()
     again = 256 - 256 // width * bound
     script = Script(bytes(range(256)), *([bytes(again)] if again else []))
@@ -44,7 +46,7 @@ def test_uniform_below_gives_each_value_the_same_number_of_bytes(bound: int) -> 
 
 @pytest.mark.parametrize("dtype", [np.uint64, object])
 def test_uniform_below_is_one_algorithm_for_both_kinds_of_arrays(dtype: type) -> None:
-    """No chance at all: the same bytes give the same integers as uint64 and as Python integers."""
+    """No probability at all: the same bytes give the same integers as uint64 and as Python integers."""
     script = Script((5).to_bytes(4, "little") + (2**31 + 2).to_bytes(4, "little"), (7).to_bytes(4, "little"))
     bounds = np.array([10, 2**31 + 1], dtype=dtype)
     assert coins.uniform_below(bounds, script).tolist() == [5, 7]
@@ -74,7 +76,7 @@ def test_uniform_below_is_uniform(bound: int) -> None:
 
 
 def test_fair_uses_every_bit_once() -> None:
-    """No chance at all: the flips are the bits of the bytes."""
+    """No probability at all: the flips are the bits of the bytes."""
     assert coins.fair(12, Script(b"\xa5\xf0")).tolist() == [1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1]
 
 

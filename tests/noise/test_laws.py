@@ -1,4 +1,4 @@
-"""Every noise x every law of noise: the object that draws is the object that scores."""
+"""Every noise x every noise distribution: the object that draws is the object that scores."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_mean_and_variance(kind: str, scale: int) -> None:
 @pytest.mark.parametrize("scale", [1, 7, 2**32, 2**70])
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_depend_on_nothing_but_the_bytes(kind: str, scale: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No chance: the same bytes give the same draws, and all are used, while other sources are shut."""
+    """No probability: the same bytes give the same draws, and all are used, while other sources are shut."""
     noise = noise_of(kind, scale, 3)
     recorder = Recorder()
     draws = noise.sample(50, recorder)
@@ -190,7 +190,7 @@ def test_log_pmf_sums_to_one_and_has_the_stated_sd(kind: str, scale: int) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_pmf_tends_to_the_density(kind: str) -> None:
-    """The lattice law over the continuous one is 1 + O(1 / s^2), from the centre to 40 scales out."""
+    """The lattice distribution over the continuous one is 1 + O(1 / s^2), from the centre to 40 scales out."""
     import jax.numpy as jnp
 
     for scale in (2**20, 2**60, 2**119):
@@ -245,7 +245,9 @@ def test_largest_scale_works() -> None:
 
 
 def test_lazy_reals_compare_exactly() -> None:
-    """No chance: two uniform reals that agree in 128 bits are told apart by the next 64, and x keeps its digits."""
+    """No probability: two uniform reals that agree in 128 bits are told apart by the next 64, and x keeps its
+    digits.
+    """
     same, low, high = b"\x07" * 8, b"\x01" + b"\x00" * 7, b"\x02" + b"\x00" * 7
     zero = b"\x00"  # a scale of 1 leaves only j = 0, drawn from one byte
     x = [zero]
@@ -261,7 +263,7 @@ def test_lazy_reals_compare_exactly() -> None:
 
 
 def test_one_draw_by_hand() -> None:
-    """No chance: the bytes below lead to -7 at scale 4, step by step."""
+    """No probability: the bytes below lead to -7 at scale 4, step by step."""
     script = Script(
         [
             b"\x03",  # j = 3

@@ -19,7 +19,7 @@ from tacit.noise.noisy_steps import (
     NoiseStream,
     NoisySteps,
     calibrated_steps,
-    chance_below,
+    threshold_below,
 )
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from tacit.private_samplers import row_sums
@@ -157,30 +157,32 @@ class Words:
 
 
 def test_the_coins_compare_whole_words():
-    """A word below ``chance`` takes its row, and one equal to it does not: the rate is chance / 2^64 exactly."""
-    law = NoisySteps(RADIUS, 1000, 1)
-    assert list(law.taken(4, Words([999, 1000, 0, 2**64 - 1]))) == [0, 2]
-    assert law.rate == Fraction(1000, WHOLE)
+    """A word below ``threshold`` takes its row, and one equal to it does not: the rate is probability / 2^64
+    exactly.
+    """
+    distribution = NoisySteps(RADIUS, 1000, 1)
+    assert list(distribution.taken(4, Words([999, 1000, 0, 2**64 - 1]))) == [0, 2]
+    assert distribution.rate == Fraction(1000, WHOLE)
     assert list(NoisySteps(RADIUS, WHOLE, 1).taken(3, Words([]))) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("rate", [1 / 3, 0.1, 256 / 8192, 1e-9, 1.0])
 def test_the_rate_that_is_used_is_priced_and_not_above_the_one_that_was_said(rate):
     """Rounded up, as the planted fault has it, the rate would be above."""
-    chance = chance_below(rate)
-    law = NoisySteps(RADIUS, chance, 3)
-    assert law.event().rate == Fraction(chance, WHOLE) <= Fraction(rate)
-    assert Fraction(chance + 1, WHOLE) > Fraction(rate)
+    threshold = threshold_below(rate)
+    distribution = NoisySteps(RADIUS, threshold, 3)
+    assert distribution.event().rate == Fraction(threshold, WHOLE) <= Fraction(rate)
+    assert Fraction(threshold + 1, WHOLE) > Fraction(rate)
 
 
 def test_rows_are_taken_at_the_rate_independently():
-    """Fresh entropy. The number taken in 400 steps, and of pairs in a row, against their binomial laws: false alarms in
-    2e-6; a rate 3 percent too large is caught with certainty (40 standard errors)."""
-    law, n, steps = NoisySteps(RADIUS, chance_below(0.3), 1), 5000, 400
+    """Fresh entropy. The number taken in 400 steps, and of pairs in a row, against their binomial distributions: false
+    alarms in 2e-6; a rate 3 percent too large is caught with certainty (40 standard errors)."""
+    distribution, n, steps = NoisySteps(RADIUS, threshold_below(0.3), 1), 5000, 400
     counts = pairs = 0
     for _ in range(steps):
         flags = np.zeros(n, bool)
-        flags[law.taken(n, OSEntropy())] = True
+        flags[distribution.taken(n, OSEntropy())] = True
         counts, pairs = counts + flags.sum(), pairs + (flags[::2] & flags[1::2]).sum()
     assert stats.binomtest(int(counts), n * steps, 0.3).pvalue > 1e-6
     assert stats.binomtest(int(pairs), n * steps // 2, 0.09).pvalue > 1e-6
@@ -190,13 +192,13 @@ def test_rows_are_taken_at_the_rate_independently():
 def test_the_noise_is_gaussian_of_the_scale_that_is_priced():
     """Fresh entropy, 40,000 numbers against N(0, scale^2) by Kolmogorov and Smirnov: false alarms in 1e-6. Half of the
     noise, and noise that comes twice, are caught."""
-    law = NoisySteps(3 * RADIUS, WHOLE, 4000)
-    stream = NoiseStream(law, 10, OSEntropy())
+    distribution = NoisySteps(3 * RADIUS, WHOLE, 4000)
+    stream = NoiseStream(distribution, 10, OSEntropy())
     drawn = np.array([stream.next() for _ in range(4000)]).ravel()
-    assert stats.kstest(drawn / law.scale, "norm").pvalue > 1e-6
-    assert stats.kstest(drawn / law.scale / 2, "norm").pvalue < 1e-12
+    assert stats.kstest(drawn / distribution.scale, "norm").pvalue > 1e-6
+    assert stats.kstest(drawn / distribution.scale / 2, "norm").pvalue < 1e-12
     assert len(np.unique(drawn)) > 0.99 * len(drawn)
-    assert law.event().multiplier == 3
+    assert distribution.event().multiplier == 3
 
 
 BUDGETS = [ApproxDP(1.0, 1e-5), ApproxDP(8.0, 1e-6), ZCDP(0.5), GDP(1.0), RenyiDP(8.0, 1.0)]
@@ -204,9 +206,9 @@ BUDGETS = [ApproxDP(1.0, 1e-5), ApproxDP(8.0, 1e-6), ZCDP(0.5), GDP(1.0), RenyiD
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_calibrated_noise_meets_the_budget_and_hardly_more(budget):
-    law = calibrated_steps(budget, chance_below(0.05), 200)
-    assert law.event().satisfies(budget)
-    less = NoisySteps(math.floor(law.scale * 0.999), law.chance, law.steps)
+    distribution = calibrated_steps(budget, threshold_below(0.05), 200)
+    assert distribution.event().satisfies(budget)
+    less = NoisySteps(math.floor(distribution.scale * 0.999), distribution.threshold, distribution.steps)
     assert not less.event().satisfies(budget)
 
 

@@ -80,7 +80,7 @@ def test_the_page_says_what_its_table_says():
 
 
 def test_one_row_of_the_table_is_measured_again(monkeypatch):
-    """Seed 2023, the first 20 of the table's repeats: within four standard errors, one chance in 16,000 to fail.
+    """Seed 2023, the first 20 of the table's repeats: within four standard errors, one probability in 16,000 to fail.
 
     Planted: without noise it is far from there.
     """

@@ -20,7 +20,9 @@ def networks(monkeypatch):
 
 
 def test_simulated_rows_lie_within_their_bounds_and_have_something_to_learn(networks):
-    """Seed 41; the level of y ~ a constant and of the noise are laws of the simulation, and 40 networks are enough."""
+    """Seed 41; the level of y ~ a constant and of the noise are distributions of the simulation, and 40 networks are
+    enough.
+    """
     rng = np.random.default_rng(41)
     x, y, new, held = networks["simulated"]("regression", 40, 200, 2, rng)
     assert x.shape == (40, 200, 3)

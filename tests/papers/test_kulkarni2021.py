@@ -259,7 +259,7 @@ def test_the_other_model_has_the_same_moments(problem):
     """The moments that PyMC gets, in numpy, are tacit's. Seed 3. Planted fault: theta larger by a thousandth."""
     import jax
 
-    from tacit.likelihoods.design_moments import RowLaw, row_moments
+    from tacit.likelihoods.design_moments import RowDistribution, row_moments
     from tacit.likelihoods.link_moments import Link
     from tacit.models.moment_regression import moments
 
@@ -268,7 +268,9 @@ def test_the_other_model_has_the_same_moments(problem):
     schema = tacit.Schema(y=["no", "yes"], x1=(-1, 1), x2=(-1, 1), x3=(-1, 1))
     design = moments(tacit.LogisticRegression("y ~ x1 + x2 + x3", radius=1.0), schema)
     ours = jax.jit(
-        lambda theta, mu, root: row_moments(design, Link("logistic"), theta, RowLaw(np.ones(1), mu[None], root))
+        lambda theta, mu, root: row_moments(
+            design, Link("logistic"), theta, RowDistribution(np.ones(1), mu[None], root)
+        )
     )
     for _ in range(3):
         theta, mu, root = 2 * rng.standard_normal(4), 0.3 * rng.standard_normal(3), 0.3 * rng.standard_normal((3, 3))

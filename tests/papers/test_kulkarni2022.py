@@ -136,8 +136,8 @@ def test_regressions_are_scored_and_drawn(family, script, tmp_path):
     script["scores_figure"]("made up", "score", cells, level).savefig(tmp_path / "drawn.png")
     assert (tmp_path / "drawn.png").stat().st_size > 10_000
     for protocol in ("statistics", "inputs") if family == "logistic" else ("statistics",):
-        client = script["regression_plan"](task, 1.0, protocol).client()
-        assert set(client.columns) == {"y", "x1", "x2", "x3", "x4"}
+        randomizer = script["regression_plan"](task, 1.0, protocol).local_randomizer()
+        assert set(randomizer.columns) == {"y", "x1", "x2", "x3", "x4"}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

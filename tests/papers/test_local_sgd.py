@@ -1,4 +1,4 @@
-"""Gradient descent under local privacy, the rival: the least noise that keeps the promise, and right gradients."""
+"""Gradient descent under local privacy, the baseline: the least noise that keeps the promise, and right gradients."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from comparisons.network_methods import Descent, clipped_sum, network_descents, network_draws
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
 from tacit.models.network import output, weight_names
-from tacit.private_samplers.smc import Cooling
+from tacit.private_samplers.smc import TemperingSchedule
 from tacit.runtime.backend import float64
 
 NAMES = weight_names(["1", "a"], 3)
@@ -91,7 +91,7 @@ def test_draws_of_many_data_sets_are_those_of_each():
     density = DENSITIES["normal"]
     x, y = data_of("normal", 2, 200, 37)
     y[1] = -y[1]
-    cooling = Cooling(8, 60, 20, 12)
+    cooling = TemperingSchedule(8, 60, 20, 12)
     found = network_draws(density, x, y, weight=2.0, beta=1.5, cooling=cooling, seed=36)
     assert np.asarray(found.points).shape == (2, 8, len(density.parameters))
     for k, sign in enumerate((1, -1)):

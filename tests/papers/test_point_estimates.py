@@ -61,12 +61,12 @@ def test_the_mean_is_unbiased():
     the column's bounds is caught.
     """
     plan = tacit.Plan(tacit.Normal("x"), tacit.Schema(x=(-3.0, 9.0)), tacit.PureDP(1.0), tacit.Local())
-    client = plan.client()
+    randomizer = plan.local_randomizer()
     cells = np.linspace(-6, 9, N)
-    reports = client.reports({"x": np.clip(cells, -3, 9)}, SeededEntropy(4))
+    reports = randomizer.reports({"x": np.clip(cells, -3, 9)}, SeededEntropy(4))
     truth, allowed = np.clip(cells, -3, 9).mean(), 5.5 * math.sqrt(2) * 12 / math.sqrt(N)
-    assert abs(unbiased_mean(client, reports) - truth) < allowed
-    assert abs(unbiased_mean(client, reports) - (truth - 3)) > allowed
+    assert abs(unbiased_mean(randomizer, reports) - truth) < allowed
+    assert abs(unbiased_mean(randomizer, reports) - (truth - 3)) > allowed
 
 
 def test_projection_on_the_simplex_is_exact():
@@ -112,4 +112,4 @@ def test_refusals():
         unbiased_shares(number, np.zeros((3, 1), int))
     plan = tacit.Plan(tacit.Categorical("x"), tacit.Schema(x=["a", "b", "c"]), tacit.PureDP(1.0), tacit.Local())
     with pytest.raises(InputError, match="to be one for a single number"):
-        unbiased_mean(plan.client(), np.zeros((3, 1), int))
+        unbiased_mean(plan.local_randomizer(), np.zeros((3, 1), int))

@@ -28,11 +28,11 @@ def test_it_says_how_much_was_clamped():
 
 def test_it_says_how_many_rows_were_moved_into_the_ball():
     """Seed 1. |x| of two covariates with variance 0.2 exceeds 0.7 in about 29% of rows, and 1.4 in about 1%."""
-    law = {"theta": np.zeros(3), "sigma": 0.1, "mu_x": np.zeros(2), "Sigma_x": 0.2 * np.eye(2)}
+    distribution = {"theta": np.zeros(3), "sigma": 0.1, "mu_x": np.zeros(2), "Sigma_x": 0.2 * np.eye(2)}
     schema = tacit.Schema(cost=(0, 1000), age=(20, 80), weight=(40, 120))
     for radius, many in ((0.7, True), (1.4, False)):
         plan = tacit.Plan(tacit.LinearRegression("cost ~ age + weight", radius=radius), schema, tacit.ZCDP(50.0))
-        release = tacit.simulate(plan, n=2000, seed=1, parameters=law).release
+        release = tacit.simulate(plan, n=2000, seed=1, parameters=distribution).release
         said = tacit.infer(release, method="naive").warnings()
         assert any("outside the ball" in text for text in said) == many
 

@@ -205,7 +205,7 @@ def test_calibration_of_shares(prior, n, order, epsilon, r, m):
             tempering=tempering,
             prior={"concentration": prior},
         )
-        found = plan.crossing().law.number(name)
+        found = plan.calibrated_mechanism().noise_parameters.number(name)
         assert value * (1 - 1e-9) < found <= value * (1 + 1e-9)
         assert plan.event().renyi(order) <= epsilon
         assert plan.event().renyi(order) > epsilon * (1 - 1e-7)
@@ -224,9 +224,9 @@ def test_calibration_of_a_normal_mean(n, variance, prior_variance, clip, order, 
     prior = {"mean": 0.0, "mean_sd": math.sqrt(prior_variance)}
     budget = tacit.RenyiDP(order=order, epsilon=epsilon)
     diffused = settings_plan(model, schema, budget, n=n, prior=prior)
-    assert abs(diffused.crossing().law.number("weight") / r - 1) < 1e-9
+    assert abs(diffused.calibrated_mechanism().noise_parameters.number("weight") / r - 1) < 1e-9
     concentrated = settings_plan(model, schema, budget, n=n, prior=prior, tempering="concentrated")
-    assert abs(concentrated.crossing().law.number("scale") / m - 1) < 1e-9
+    assert abs(concentrated.calibrated_mechanism().noise_parameters.number("scale") / m - 1) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_the_gdp_of_a_pure_mechanism(epsilon):
 
 
 def brute_renyi(shift, scale, order, reach):
-    """The Renyi divergence of discrete Laplace noise, by summing the law."""
+    """The Renyi divergence of discrete Laplace noise, by summing the distribution."""
     log_c = math.log(math.tanh(0.5 / scale))
     terms = (
         log_c - order * abs(k) / scale - (1 - order) * abs(k - shift) / scale for k in range(-reach, shift + reach + 1)

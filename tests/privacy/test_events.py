@@ -55,7 +55,7 @@ EXAMPLES = [
 ORDERS = [1.001, 1.5, 2.0, 8.0, 64.0]
 
 
-# Two laws of integer noise, summed over a box that leaves out less than 1e-15 of them.
+# Two distributions of integer noise, summed over a box that leaves out less than 1e-15 of them.
 
 
 def laplace_law(shift, scale, points):
@@ -67,13 +67,13 @@ def gaussian_law(shift, sigma, points):
     return log_mass - np.log(np.exp(-((points - points[len(points) // 2]) ** 2) / (2 * sigma**2)).sum())
 
 
-def joint(law, shifts, scales, reach):
+def joint(distribution, shifts, scales, reach):
     """The log mass of the noise (Q) and of the shifted noise (P) on one grid, all entries together."""
     noise, shifted = np.zeros(()), np.zeros(())
     for shift, scale in zip(shifts, scales, strict=True):
         points = np.arange(-reach * scale, reach * scale + 1, dtype=np.float64)
-        noise = np.add.outer(noise, law(0, scale, points))
-        shifted = np.add.outer(shifted, law(shift, scale, points))
+        noise = np.add.outer(noise, distribution(0, scale, points))
+        shifted = np.add.outer(shifted, distribution(shift, scale, points))
     return shifted.ravel(), noise.ravel()
 
 
@@ -397,8 +397,8 @@ def test_more_impossible_parameters_are_refused():
 def test_a_loss_distribution_is_that_of_the_event_or_is_refused_in_a_sentence(event):
     """Gaussian noise, sampled or not, and whatever has a pure epsilon have one; the rest is refused by one sentence.
 
-    Where there is one, its delta is that of the pair of laws that stands for the event, rounded upwards to a grid of
-    losses of width 1e-4, which moves no delta here by a thousandth. Slacks are left out of it.
+    Where there is one, its delta is that of the pair of distributions that stands for the event, rounded upwards to a
+    grid of losses of width 1e-4, which moves no delta here by a thousandth. Slacks are left out of it.
     """
     if not isinstance(event, GaussianEvent | SubsampledGaussian) and event.epsilon() == math.inf:
         with pytest.raises(InputError, match=r"^Expected event=.* to be Gaussian or pure for [^.\n]*\.$"):

@@ -61,7 +61,7 @@ def _renyi_again(event, order):
             )
             worst = max(worst, max(pair) + math.log1p(math.exp(-abs(pair[0] - pair[1]))))
         return worst / (order - 1)
-    if isinstance(event, LaplaceEvent):  # the continuous law, a lower bound on the price of the discrete one
+    if isinstance(event, LaplaceEvent):  # the continuous distribution, a lower bound on the price of the discrete one
         a = order
         return (
             e + math.log(a / (2 * a - 1) + (a - 1) / (2 * a - 1) * math.exp(-(2 * a - 1) * e)) / (a - 1)

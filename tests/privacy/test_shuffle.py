@@ -1,4 +1,6 @@
-"""Shuffled reports: the bound against exact laws of small surveys, against a published one, and its own exact sum."""
+"""Shuffled reports: the bound against exact distributions of small surveys, against a published one, and its own exact
+sum.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,19 @@ from tacit.protocols.unary_encoding import UnaryEncoding
 
 
 def shuffled_law(table, records):
-    """The exact law of the multiset of reports; ``table`` (records, reports) holds the probabilities of one report."""
-    law = {(0,) * table.shape[1]: 1.0}
+    """The exact distribution of the multiset of reports; ``table`` (records, reports) holds the probabilities of one
+    report.
+    """
+    distribution = {(0,) * table.shape[1]: 1.0}
     for record in records:
         grown = Counter()
-        for counts, mass in law.items():
+        for counts, mass in distribution.items():
             for report, probability in enumerate(table[record]):
                 more = list(counts)
                 more[report] += 1
                 grown[tuple(more)] += mass * probability
-        law = grown
-    return law
+        distribution = grown
+    return distribution
 
 
 def true_delta(table, n, epsilon):
@@ -60,7 +64,7 @@ CASES += [(UnaryEncoding, 2, n) for n in (2, 4)] + [(UnaryEncoding, 3, 3)]
 
 @pytest.mark.parametrize(("kind", "levels", "n"), CASES)
 def test_the_true_delta_never_exceeds_the_bound(kind, levels, n):
-    """Every pair of neighbouring data sets, exact laws (no randomness)."""
+    """Every pair of neighbouring data sets, exact distributions (no randomness)."""
     response = kind is RandomizedResponse
     for local in (0.3, 1.0, 2.5):
         table = table_of(kind(levels, Fraction(local)), levels)

@@ -15,7 +15,7 @@ from tacit.errors import InputError, RefusedError
 from tacit.ledger import Ledger
 from tacit.privacy import gaussian
 from tacit.privacy.composition import compose
-from tacit.privacy.dominating_pair import AntipodalPair
+from tacit.privacy.dominating_pair import DominatingPair
 from tacit.privacy.events import GaussianEvent, PureEvent, event_from_plain
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, RenyiDP
@@ -41,7 +41,9 @@ def densities(x, s, q):
 
 def delta_by_convolution(s, q, steps, epsilon, *, fine=400):
     """An own way to the same number, without tilts and without splitting atoms: the loss is rounded to the NEAREST
-    cell of a much finer grid, whose error is of second order, and the law of the sum comes from one long transform."""
+    cell of a much finer grid, whose error is of second order, and the distribution of the sum comes from one long
+    transform.
+    """
     x = np.linspace(-11 * s - 1, 11 * s + 1, 400_001)
     p, other = densities(x, s, q)
     keep = (p > 1e-300) & (other > 1e-300)
@@ -75,7 +77,7 @@ def test_one_step_is_the_integral_of_the_pair(s, q, epsilon):
     p, other = densities(x, s, q)
     truth = float(np.trapezoid(np.maximum(0.0, p - math.exp(epsilon) * other), x))
     assert SubsampledGaussian(s, q, 1).delta(epsilon) == pytest.approx(truth, rel=1e-6, abs=1e-12)
-    assert AntipodalPair(s, q).delta(epsilon) == pytest.approx(truth, rel=1e-6, abs=1e-12)
+    assert DominatingPair(s, q).delta(epsilon) == pytest.approx(truth, rel=1e-6, abs=1e-12)
 
 
 def test_no_two_vectors_in_the_disc_beat_the_pair_and_some_come_near():
@@ -98,7 +100,7 @@ def test_no_two_vectors_in_the_disc_beat_the_pair_and_some_come_near():
     pairs += [((1, 0), (-1, 0)), ((1, 0), (0, 1)), ((1, 0), (0, 0)), ((0.6, 0.8), (-0.6, -0.8)), ((1, 0), (-0.9, 0.1))]
     middle = normal((0, 0))
     for epsilon in (0.0, 0.3, 1.0):
-        pair = AntipodalPair(s, q).delta(epsilon)
+        pair = DominatingPair(s, q).delta(epsilon)
         found = []
         for one, other in pairs:
             p, p_other = (1 - q) * middle + q * normal(one), (1 - q) * middle + q * normal(other)
@@ -124,7 +126,7 @@ def test_the_search_on_the_exact_gaussian_form_comes_within_a_billionth():
     s, q, epsilon = 1.1, 0.07, 0.4
 
     def exact(r):
-        return AntipodalPair(s / r, q).delta(epsilon)  # lengths and noise scale together
+        return DominatingPair(s / r, q).delta(epsilon)  # lengths and noise scale together
 
     sizes = np.linspace(0.2, 1.0, 17)
     values = [exact(r) for r in sizes]
@@ -135,7 +137,7 @@ def test_the_search_on_the_exact_gaussian_form_comes_within_a_billionth():
 
 def test_the_law_on_the_grid_dominates_the_pair_at_every_epsilon():
     """Domination on a coarse grid, where it can be seen; the planted fault rounds losses down instead."""
-    pair = AntipodalPair(0.9, 0.2)
+    pair = DominatingPair(0.9, 0.2)
     one = discrete_loss(pair, 0.25)
     assert one.mass.sum() + one.infinite == pytest.approx(1, abs=1e-12)
     q_mass = (one.mass * np.exp(-one.loss)).sum()
@@ -184,9 +186,9 @@ def test_dp_accounting_takes_the_same_pair_for_replace_one():
 
 def test_delta_keeps_its_digits_far_out():
     """At epsilon = 9 delta is below what a plain transform can see (1e-13); ours stays positive, below the Gaussian
-    bound on all rows, and falls with epsilon. Against Monte Carlo under the tilted law it is right (seed 5; four
-    standard errors, a false alarm in 16,000; a delta 5 percent off would be caught)."""
-    pair, steps, epsilon = AntipodalPair(1.0, 0.02), 200, 4.0
+    bound on all rows, and falls with epsilon. Against Monte Carlo under the tilted distribution it is right (seed 5;
+    four standard errors, a false alarm in 16,000; a delta 5 percent off would be caught)."""
+    pair, steps, epsilon = DominatingPair(1.0, 0.02), 200, 4.0
     values = [composed_delta(pair, steps, e) for e in (1.0, 2.0, 3.0, 4.0, 6.0)]
     assert all(a > 3 * b > 0 for a, b in itertools.pairwise(values))
     one = discrete_loss(pair, 0.004)
@@ -224,7 +226,7 @@ def test_renyi_divergences_are_the_integrals(s, q, order):
     count = int((high - low) / step)
     total = mpmath.fsum(term(low + i * step) for i in range(count)) * step
     truth = float(mpmath.log(total) / (order - 1))
-    found = AntipodalPair(s, q).renyi(order)
+    found = DominatingPair(s, q).renyi(order)
     assert truth * (1 - 1e-12) <= found <= truth * (1 + 3e-9)
     event = SubsampledGaussian(s, q, 7)
     assert event.renyi(order) == pytest.approx(7 * found, rel=1e-9)
@@ -237,7 +239,7 @@ def test_rate_one_is_the_gaussian_mechanism_of_sensitivity_two():
     assert event.delta(0.7) == pytest.approx(gaussian.delta(0.7, 0.5), rel=1e-12)
     assert event.renyi(3.0) == pytest.approx(3 / 8)
     # the composition itself, which the event need not use there, agrees
-    assert composed_delta(AntipodalPair(8.0, 1.0), 4, 0.7) == pytest.approx(gaussian.delta(0.7, 0.5), rel=1e-3)
+    assert composed_delta(DominatingPair(8.0, 1.0), 4, 0.7) == pytest.approx(gaussian.delta(0.7, 0.5), rel=1e-3)
 
 
 def test_prices_by_definition():
@@ -254,7 +256,7 @@ def test_prices_by_definition():
     assert not event.satisfies(RenyiDP(4.0, float(event.renyi(4.0)) * 0.999))
     # sampling helps at one order, and cannot help at all of them: D_a / a tends to 1 / (2 s^2), whatever the rate is
     assert event.renyi(2.0) < 0.05 * 2 * event.rho()
-    assert AntipodalPair(2.0, 0.05).renyi(5000.0) / 5000 == pytest.approx(1 / 8, rel=5e-3)
+    assert DominatingPair(2.0, 0.05).renyi(5000.0) / 5000 == pytest.approx(1 / 8, rel=5e-3)
     assert SubsampledGaussian(2.0, 0.05, 100).delta(0.0) < 1
 
 

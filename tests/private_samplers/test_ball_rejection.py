@@ -56,14 +56,17 @@ def test_every_draw_lies_in_the_ball_that_its_proof_needs(covariates, bound):
     the first table, and all of them at 12. What is released is rounded: half a step of the grid may be added.
     """
     plan, loss = attack_plan(covariates, bound)
-    numbers, radius = dict(plan.crossing().law.numbers), bound / math.sqrt(covariates + 1)
+    numbers, radius = dict(plan.calibrated_mechanism().noise_parameters.numbers), bound / math.sqrt(covariates + 1)
     found = [loss(100).draw(numbers, attacked(covariates, label), 10, OSEntropy()) for label in (-1.0, 1.0)]
     found += [loss(20).draw(numbers, rows, n, OSEntropy()) for rows, n in tables(covariates, np.random.default_rng(1))]
     for draws in found:
         assert all(draw is not None for draw in draws)
         assert np.linalg.norm(draws, axis=1).max() <= radius
-    released = plan.crossing().cross(attacked(covariates, 1.0), 10, OSEntropy())
-    assert np.linalg.norm(np.array(released) / plan.crossing().unit) <= radius + math.sqrt(covariates + 1) / 2**21
+    released = plan.calibrated_mechanism().cross(attacked(covariates, 1.0), 10, OSEntropy())
+    assert (
+        np.linalg.norm(np.array(released) / plan.calibrated_mechanism().unit)
+        <= radius + math.sqrt(covariates + 1) / 2**21
+    )
     assert plan.promise.basis is tacit.privacy.basis.Basis.PROVED
 
 
@@ -218,7 +221,7 @@ def test_the_violation_that_was_found_is_gone():
     Planted: draws from outside the ball, the normal approximation that the chain began at, certify more than 1.
     """
     plan, loss = attack_plan(8, 0.5)
-    numbers = dict(plan.crossing().law.numbers)
+    numbers = dict(plan.calibrated_mechanism().noise_parameters.numbers)
     draws = [np.array(loss(10_000).draw(numbers, attacked(8, label), 10, OSEntropy())) for label in (-1.0, 1.0)]
     assert certified(*(d[:, 1:].sum(axis=1) for d in draws)) <= 1.0
     rng, starts = np.random.default_rng(5), []

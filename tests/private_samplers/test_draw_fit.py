@@ -14,7 +14,7 @@ import pytest
 from scipy import special, stats
 
 import tacit
-from tacit.audit.conjugate_laws import ConjugatePair
+from tacit.audit.conjugate_distributions import ConjugatePair
 from tacit.audit.quadrature import quadrature
 from tacit.audit.real_draws import _ks
 from tacit.mechanisms.posterior_sample.loss import SAMPLERS
@@ -57,13 +57,15 @@ def sampled(name, count):
     return loss, numbers, table, np.concatenate(found)[:count]
 
 
-def p_value(law, draws):
-    """Of the test that draws have this law: the least over Kolmogorov-Smirnov and the mean, times their number."""
+def p_value(distribution, draws):
+    """Of the test that draws have this distribution: the least over Kolmogorov-Smirnov and the mean, times their
+    number.
+    """
     found = []
     for j in range(draws.shape[1]):
-        places, cumulative = law.marginal(j)
+        places, cumulative = distribution.marginal(j)
         found.append(_ks(draws[:, j], draws[:, j], places, cumulative, slack=0.0))
-        mass = law.mass.sum(axis=tuple(i for i in range(draws.shape[1]) if i != j))
+        mass = distribution.mass.sum(axis=tuple(i for i in range(draws.shape[1]) if i != j))
         mean = float(mass @ places)
         variance = float(mass @ (places - mean) ** 2)
         found.append(math.erfc(abs(draws[:, j].mean() - mean) / math.sqrt(2 * variance / len(draws))))
@@ -72,13 +74,13 @@ def p_value(law, draws):
 
 def judged(name, count):
     loss, numbers, table, draws = sampled(name, count)
-    law = quadrature(loss, numbers, table, np.zeros((1, len(loss.parameters))))
+    distribution = quadrature(loss, numbers, table, np.zeros((1, len(loss.parameters))))
     assert np.isfinite(draws).all()
-    assert p_value(law, draws) > LEVEL
+    assert p_value(distribution, draws) > LEVEL
     sd = draws.std(axis=0)
     for j in range(draws.shape[1]):  # the planted fault, in each parameter alone
-        assert p_value(law, draws + 0.05 * sd * (np.arange(draws.shape[1]) == j)) < LEVEL
-    return law, draws
+        assert p_value(distribution, draws + 0.05 * sd * (np.arange(draws.shape[1]) == j)) < LEVEL
+    return distribution, draws
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -91,9 +93,9 @@ def test_a_proved_sampler_follows_its_density_and_a_small_shift_is_seen(name):
 @pytest.mark.parametrize("name", ROWS)
 def test_every_proved_sampler_of_rows_follows_its_density(name):
     """100,000 draws: a standard deviation that is 5% too large is seen as well."""
-    law, draws = judged(name, 100_000)
+    distribution, draws = judged(name, 100_000)
     wide = draws.mean(axis=0) + 1.05 * (draws - draws.mean(axis=0))
-    assert p_value(law, wide) < LEVEL
+    assert p_value(distribution, wide) < LEVEL
 
 
 @pytest.mark.parametrize("family", [name for name, kind in FAMILIES.items() if issubclass(kind, ConjugateModel)])
@@ -107,10 +109,10 @@ def test_exact_conjugate_draws_follow_their_density(family):
     made = SimpleNamespace(totals=[int(one * unit) for one in sums])
     draws = np.concatenate([loss.draw(numbers, made, 8, OSEntropy()) for _ in range(10)])
     pair = ConjugatePair(loss, numbers, 8, sums, sums)
-    law, telling = pair.laws()[0], pair.telling(draws)
+    distribution, telling = pair.laws()[0], pair.telling(draws)
 
     def p_of(values):
-        return stats.kstest(law.uniform(values), "uniform").pvalue
+        return stats.kstest(distribution.uniform(values), "uniform").pvalue
 
     assert p_of(telling) > LEVEL
     assert p_of(telling + 0.05 * telling.std()) < LEVEL
@@ -120,8 +122,8 @@ def test_quadrature_of_a_normal_density_is_a_normal_distribution():
     """No rows that speak: the prior alone, whose cumulative function is known."""
     loss = loss_for(tacit.LogisticRegression("y ~ a"), SCHEMA, tacit.PosteriorSample())
     silent = np.zeros((3, 2)), np.array([1.0, -1.0, 1.0])
-    law = quadrature(loss, {"weight": 1.0, "precision": 0.25}, silent, np.zeros((1, 2)))
-    places, cumulative = law.marginal(1)
+    distribution = quadrature(loss, {"weight": 1.0, "precision": 0.25}, silent, np.zeros((1, 2)))
+    places, cumulative = distribution.marginal(1)
     assert np.max(np.abs(cumulative - special.ndtr(places / 2))) < 1e-3
-    values, shares = law.of(law.points.sum(axis=1))
+    values, shares = distribution.of(distribution.points.sum(axis=1))
     assert np.max(np.abs(shares - special.ndtr(values / math.sqrt(8)))) < 2e-3

@@ -1,9 +1,9 @@
 """Private chains keep their posterior: exact starts stay exact, with the privacy noise on and off.
 
 2,000 chains start from exact draws of a logistic posterior with two parameters, known on a grid (`private_toy`). After
-some steps their ends must have the same law. Each coordinate's distribution function at the ends is uniform then, and
-so is its distance from 1/2; the four Kolmogorov-Smirnov tests have a level of 1e-4 each, so that a right chain fails
-with a probability of at most 4e-4 at a new seed; seeds are fixed. Planted faults must fall below 1e-7.
+some steps their ends must have the same distribution. Each coordinate's distribution function at the ends is uniform
+then, and so is its distance from 1/2; the four Kolmogorov-Smirnov tests have a level of 1e-4 each, so that a right
+chain fails with a probability of at most 4e-4 at a new seed; seeds are fixed. Planted faults must fall below 1e-7.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def leapt(multiplier, rate, size, fault=False):
         evidence = Toy(multiplier, rate, rng)
         if fault:  # the test's noise is not told to the penalty
             evidence = Untold(multiplier, rate, rng)
-        return hamiltonian_chain(evidence, Prior(), start, steps=8, size=size, leaps=3, rng=rng)[-1]
+        return hamiltonian_chain(evidence, Prior(), start, steps=8, size=size, num_leapfrog_steps=3, rng=rng)[-1]
 
     return run
 
@@ -177,16 +177,16 @@ def test_the_longest_step_needs_no_other_noise():
 
 
 def test_the_correction_makes_normal_noise_logistic():
-    """No randomness: the law of the sum on a grid that the program did not use. Without the correction, or with that
-    of another standard deviation, it is off by a thousand times more."""
-    law = correction(NOISE_SD)
+    """No randomness: the distribution of the sum on a grid that the program did not use. Without the correction, or
+    with that of another standard deviation, it is off by a thousand times more."""
+    distribution = correction(NOISE_SD)
     z = np.linspace(-25, 25, 7919)
-    chances = ndtr((z[:, None] - law.points) / NOISE_SD) @ law.weights
-    off = float(np.max(np.abs(chances - expit(z))))
-    assert off <= law.error < 2.5e-5
-    assert law.weights.sum() == pytest.approx(1.0, abs=1e-12)
-    assert np.all(law.weights >= 0)
-    assert float(law.weights @ law.points**2) == pytest.approx(math.pi**2 / 3 - NOISE_SD**2, rel=1e-3)
+    probabilities = ndtr((z[:, None] - distribution.points) / NOISE_SD) @ distribution.weights
+    off = float(np.max(np.abs(probabilities - expit(z))))
+    assert off <= distribution.error < 2.5e-5
+    assert distribution.weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.all(distribution.weights >= 0)
+    assert float(distribution.weights @ distribution.points**2) == pytest.approx(math.pi**2 / 3 - NOISE_SD**2, rel=1e-3)
     assert float(np.max(np.abs(ndtr(z / NOISE_SD) - expit(z)))) > 0.05
     other = correction(1.0)
     assert float(np.max(np.abs(ndtr((z[:, None] - other.points) / NOISE_SD) @ other.weights - expit(z)))) > 0.01
@@ -207,7 +207,7 @@ def test_numbers_from_the_operating_system():
 
 
 def test_a_penalty_has_detailed_balance_whatever_the_noise():
-    """No randomness: the chance of acceptance by quadrature, a(r) = e^r a(-r)."""
+    """No randomness: the probability of acceptance by quadrature, a(r) = e^r a(-r)."""
     z, weights = np.polynomial.hermite_e.hermegauss(200)
     weights = weights / weights.sum()
     for sd in (0.3, 1.0, 2.0):

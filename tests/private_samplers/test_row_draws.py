@@ -23,7 +23,7 @@ from tacit.private_samplers.tempered_hmc import last_points, random_numbers_need
 from tacit.runtime.backend import float64
 
 SCHEMA = tacit.Schema(y=["no", "yes"], a=(-1, 1), k=["p", "q", "r"])
-LEVEL = 1e-6  # the false-alarm rate of every test of a law
+LEVEL = 1e-6  # the false-alarm rate of every test of a distribution
 
 
 def data(n, seed):
@@ -191,7 +191,7 @@ def test_langevin_draws_through_the_boundary():
     said = {"sampler": "langevin", "gamma": 0.05, "prior": {"sd": 1.0}}
     plan = tacit.Plan(model, SCHEMA, tacit.ApproxDP(1.0, 0.3), tacit.PosteriorSample(n=6, **said))
     release = tacit.privatize({"y": ["no", "yes"] * 3, "a": [0.1, 0.9, -0.5, 0.2, 0.0, 1.0]}, plan, ledger=None)
-    assert abs(tacit.drawn(release).values[0, 0]) < 8
+    assert abs(tacit.released_draws(release).values[0, 0]) < 8
     assert any("gamma = 0.05 is proved" in text for text in release.guarantee.assumes)
     with pytest.raises(tacit.InputError, match="to be declared"):
         tacit.Plan(model, SCHEMA, tacit.ApproxDP(1.0, 0.3), tacit.PosteriorSample(**said))
@@ -236,19 +236,19 @@ def test_coefficients_and_predictions_of_draws():
         tacit.ApproxDP(600.0, 0.5),
         tacit.PosteriorSample(sampler="mcmc", gamma=1e-300, assume="converged", draws=4, prior={"sd": 10.0}),
     )
-    found = tacit.drawn(tacit.privatize({"a": a, "k": list(k)}, plan, ledger=None))
+    found = tacit.released_draws(tacit.privatize({"a": a, "k": list(k)}, plan, ledger=None))
     assert found.names[:2] == ("p: Intercept", "p: a")
-    chance = found.predict({"a": [-0.9, 0.9]}).mean
-    assert chance[0, 0] > 0.9
-    assert chance[1, 2] > 0.9
-    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    probability = found.predict({"a": [-0.9, 0.9]}).mean
+    assert probability[0, 0] > 0.9
+    assert probability[1, 2] > 0.9
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
     slopes = {name: float(np.mean(values)) for name, values in found.coefficients().items()}
     assert slopes["p: a"] < slopes["q: a"] < slopes["r: a"]
 
 
 def test_draws_of_a_bounded_likelihood_stay_in_their_ball():
-    """Fresh entropy; 800 draws where the ball cuts the posterior in two: none outside, and the angle's law is that of
-    the unbounded posterior given the ball, Kolmogorov-Smirnov at 1e-6 against a grid.
+    """Fresh entropy; 800 draws where the ball cuts the posterior in two: none outside, and the angle's distribution is
+    that of the unbounded posterior given the ball, Kolmogorov-Smirnov at 1e-6 against a grid.
     """
     x, y = data(60, seed=7)
     settings = tacit.PosteriorSample(loss="bounded-log-likelihood", options={"bound": 2.0}, draws=800)
@@ -269,9 +269,9 @@ def test_draws_of_a_bounded_likelihood_stay_in_their_ball():
 
 
 def test_the_bound_on_langevin_chains_holds_where_their_law_is_known():
-    """Normal densities with any curvature a between strong and smooth: the chain's law is normal, and its exact total
-    variation to the density never exceeds the bound, for 2,000 random settings of seed 8. Planted fault: a tenth of the
-    bound is exceeded by some.
+    """Normal densities with any curvature a between strong and smooth: the chain's distribution is normal, and its
+    exact total variation to the density never exceeds the bound, for 2,000 random settings of seed 8. Planted fault: a
+    tenth of the bound is exceeded by some.
     """
     rng = np.random.default_rng(8)
     closest = 0.0

@@ -1,7 +1,8 @@
-"""Particles that are cooled together: right on known laws, on a small network by quadrature, whatever the slope.
+"""Particles that are cooled together: right on known distributions, on a small network by quadrature, whatever the
+slope.
 
-Every test compares draws with a law by Kolmogorov and Smirnov, or a share with its binomial law, at a level of 1e-4 in
-all. Seeds are fixed, so that none fails by chance on another day.
+Every test compares draws with a distribution by Kolmogorov and Smirnov, or a share with its binomial distribution, at
+a level of 1e-4 in all. Seeds are fixed, so that none fails by chance on another day.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ import pytest
 from scipy.stats import binomtest, ks_2samp, kstest, norm
 
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.posterior_sample.loss import Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
 from tacit.models.network import output, weight_names
 from tacit.private_samplers.particle_draws import cooling_for, draw_by_particles, run_of
-from tacit.private_samplers.smc import Cooling, cooled
+from tacit.private_samplers.smc import TemperingSchedule, smc
 from tacit.runtime.backend import float64
 
 LEVEL = 1e-4
-SHORT = Cooling(particles=16, rungs=60, settling=40, leaps=12)
-MANY = Cooling(particles=64, rungs=50, settling=10, leaps=8)
+SHORT = TemperingSchedule(particles=16, rungs=60, settling=40, num_leapfrog_steps=12)
+MANY = TemperingSchedule(particles=64, rungs=50, settling=10, num_leapfrog_steps=8)
 
 
 def words_of(runs, cooling, seed):
@@ -41,7 +42,7 @@ def chosen_by(potential, slope, wide, cases, *, runs, seed, cooling=SHORT):
             def steep(t):
                 return slope(t, case)
 
-            return cooled(here, steep, jnp.asarray(wide), jax.random.wrap_key_data(words), cooling).chosen
+            return smc(here, steep, jnp.asarray(wide), jax.random.wrap_key_data(words), cooling).chosen
 
         many = jax.jit(jax.vmap(jax.vmap(one, in_axes=(None, 0)), in_axes=(0, None)))
         return np.asarray(many(jnp.asarray(cases), words_of(runs, cooling, seed)))
@@ -75,9 +76,10 @@ def test_two_modes_far_apart_get_their_shares():
 
 
 def test_a_wrong_slope_costs_acceptance_and_nothing_else():
-    """Seed 14. A normal law with correlation 0.8; slopes that are halved, cut to a coarse grid, or off by a wave.
+    """Seed 14. A normal distribution with correlation 0.8; slopes that are halved, cut to a coarse grid, or off by a
+    wave.
 
-    Planted: 500 draws are not those of a law 1.5 times as wide.
+    Planted: 500 draws are not those of a distribution 1.5 times as wide.
     """
     import jax.numpy as jnp
 
@@ -107,7 +109,7 @@ def tiny_draws(weights, runs, seed):
     import jax
     import jax.numpy as jnp
 
-    loss = BetaLoss(None, Settings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), TINY, 1.5)
+    loss = BetaLoss(None, DrawSettings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), TINY, 1.5)
     with float64():
         many = jax.jit(jax.vmap(run_of(loss, SHORT), in_axes=(None, None, None, None, 0)))
         for weight in weights:
@@ -130,8 +132,8 @@ def tiny_reference(weight):
             logs.append(-weight * losses.sum(axis=0) - (units**2).sum(axis=1) / 2 - (v * v + c * c) / 2)
             logits.append(v * seen + c)
     logs = np.concatenate(logs)
-    law = np.exp(logs - logs.max())
-    return np.concatenate(logits, axis=1), law / law.sum()
+    distribution = np.exp(logs - logs.max())
+    return np.concatenate(logits, axis=1), distribution / distribution.sum()
 
 
 def test_a_network_with_one_unit_is_drawn_from_its_posterior():
@@ -139,13 +141,13 @@ def test_a_network_with_one_unit_is_drawn_from_its_posterior():
 
     Planted: draws with half the weight of the data are told apart at one of three places.
     """
-    logits, law = tiny_reference(1.0)
+    logits, distribution = tiny_reference(1.0)
 
     def p_values(draws):
         found = []
         for place in range(3):
             order = np.argsort(logits[place])
-            points, cumulative = logits[place][order], np.cumsum(law[order])
+            points, cumulative = logits[place][order], np.cumsum(distribution[order])
             found.append(kstest(draws[:, place], lambda u, p=points, c=cumulative: np.interp(u, p, c)).pvalue)
         return found
 
@@ -167,9 +169,9 @@ def test_long_and_short_runs_agree_on_the_function():
     x = np.stack([np.ones(120), rng.uniform(-1, 1, 120), rng.uniform(-1, 1, 120)], axis=1)
     y = 0.5 * np.sin(3 * x[:, 1]) + 0.2 * x[:, 2] + 0.1 * rng.standard_normal(120)
     density = NetworkNormal(weight_names(["1", "a", "b"], 3), 1.0, 0.1, 1.0, 0.04, 1.0, 3)
-    loss = BetaLoss(None, Settings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), density, 1.5)
+    loss = BetaLoss(None, DrawSettings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), density, 1.5)
     places = np.array([[1.0, -0.5, 0.0], [1.0, 0.0, 0.5], [1.0, 0.5, -0.5], [1.0, 0.9, 0.9]])
-    long = Cooling(particles=16, rungs=120, settling=120, leaps=24)
+    long = TemperingSchedule(particles=16, rungs=120, settling=120, num_leapfrog_steps=24)
 
     def functions(cooling, response, seed):
         with float64():
@@ -198,7 +200,7 @@ class Counted:
 
 def test_every_draw_has_a_run_of_its_own_and_takes_public_amounts_of_entropy():
     """Seed 20. Two draws differ, and take 8 bytes a step each, whatever the rows are."""
-    loss = BetaLoss(None, Settings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), TINY, 1.5)
+    loss = BetaLoss(None, DrawSettings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), TINY, 1.5)
     for rows in (Y, np.ones(40)):
         source = Counted()
         found = draw_by_particles(loss, {"weight": 1.0, "beta": 1.5}, X, rows, wide=TINY.wide, source=source, draws=2)

@@ -56,7 +56,7 @@ EXAMPLES = [
 
 
 def responses(c: float, levels: int) -> tuple[np.ndarray, np.ndarray]:
-    """The laws of the answer for the truths 0 and 1, by definition."""
+    """The distributions of the answer for the truths 0 and 1, by definition."""
     first, second = np.ones(levels), np.ones(levels)
     first[0] = second[1] = math.exp(c)
     return first / first.sum(), second / second.sum()
@@ -227,16 +227,16 @@ def hockey_stick(protocol: LabelAndVector, first: object, second: object, epsilo
     return float(np.maximum(0.0, p - math.exp(epsilon) * q).sum()) + max(0.0, 1.0 - float(p.sum()))
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", LAWS)
 @pytest.mark.parametrize("levels", [2, 4])
-def test_delta_in_one_dimension(levels: int, law: str) -> None:
+def test_delta_in_one_dimension(levels: int, distribution: str) -> None:
     """Every pair of labels and the ends of the range, exact sums. The worst pair differs in both; it uses all of delta.
 
     Planted faults, both beyond delta: noise 4% less, and a label whose epsilon is 10% larger.
     """
     epsilon, delta, low, high = 2.0, 1e-4, -30, 34
     blocks = [Block((low,), (high,))]
-    protocol = LabelAndVector.calibrate(levels, blocks, ApproxDP(epsilon, delta), share=0.4, law=law)
+    protocol = LabelAndVector.calibrate(levels, blocks, ApproxDP(epsilon, delta), share=0.4, distribution=distribution)
     records = list(itertools.product(range(levels), (low, 0, high)))
     deltas = {pair: hockey_stick(protocol, *pair, epsilon, 12.0) for pair in itertools.product(records, repeat=2)}
     worst = max(deltas.values())
@@ -247,15 +247,17 @@ def test_delta_in_one_dimension(levels: int, law: str) -> None:
     least = LabelAndVector.calibrate(levels, blocks, ApproxDP(epsilon, delta), share=0.4).vector.noise.scales[0]
     pair = ((0, low), (1, high))
     for c, scale in ((protocol.epsilon_label, least * 96 // 100), (protocol.epsilon_label * Fraction(11, 10), least)):
-        fault = LabelAndVector(levels, c, NoisyVector(protocol.vector.blocks, GAUSSIANS[law]((scale,))))
+        fault = LabelAndVector(levels, c, NoisyVector(protocol.vector.blocks, GAUSSIANS[distribution]((scale,))))
         assert hockey_stick(fault, *pair, epsilon, 12.0) > delta
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_delta_in_two_dimensions(law: str) -> None:
+@pytest.mark.parametrize("distribution", LAWS)
+def test_delta_in_two_dimensions(distribution: str) -> None:
     """A ball of covariates, opposite ends and others. Noise for the radius in place of the diameter breaks it."""
     epsilon, delta = 2.0, 1e-3
-    protocol = LabelAndVector.calibrate(2, [Block.ball(2, 65)], ApproxDP(epsilon, delta), share=0.5, law=law)
+    protocol = LabelAndVector.calibrate(
+        2, [Block.ball(2, 65)], ApproxDP(epsilon, delta), share=0.5, distribution=distribution
+    )
     pairs = [((0, 8, 1), (1, -8, -1)), ((1, 4, 7), (0, -4, -7)), ((0, 8, 1), (0, -8, -1)), ((0, 8, 1), (1, 8, 1))]
     deltas = [hockey_stick(protocol, *pair, epsilon, 5.0) for pair in pairs]
     tail = 2 * 2 * 3e-7  # beyond 5 standard deviations of either component, which `hockey_stick` adds
@@ -265,25 +267,29 @@ def test_delta_in_two_dimensions(law: str) -> None:
     ideal = ResponseGaussianEvent(protocol.epsilon_label, 2, protocol.event().vector.mu_squared, 0).delta(epsilon)
     assert max(deltas) > 0.95 * ideal
     half = tuple(scale // 2 for scale in protocol.vector.noise.scales)
-    fault = LabelAndVector(2, protocol.epsilon_label, NoisyVector(protocol.vector.blocks, GAUSSIANS[law](half)))
+    fault = LabelAndVector(
+        2, protocol.epsilon_label, NoisyVector(protocol.vector.blocks, GAUSSIANS[distribution](half))
+    )
     assert hockey_stick(fault, *pairs[0], epsilon, 5.0) > 5 * delta
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_reports_follow_the_law(law: str) -> None:
+@pytest.mark.parametrize("distribution", LAWS)
+def test_reports_follow_the_law(distribution: str) -> None:
     """Fresh entropy; a chi-square of the labels and one of the noise for each label reported, false alarms 4e-7.
 
     Planted faults: a label's epsilon and a scale 10% off either way, and noise that depends on the label.
     """
-    protocol = LabelAndVector(3, Fraction(4, 5), NoisyVector((Block((-50, 0), (50, 9)),), GAUSSIANS[law]((40, 3))))
+    protocol = LabelAndVector(
+        3, Fraction(4, 5), NoisyVector((Block((-50, 0), (50, 9)),), GAUSSIANS[distribution]((40, 3)))
+    )
     truth = np.array([2, 50, 0])
     reports = protocol.randomize(np.tile(truth, (300_000, 1)), OSEntropy())
 
-    def labels(law: LabelAndVector) -> float:
-        """The label's law, with the vector summed out of the joint one by looking at one place."""
-        table = law.log_pmf(np.array([[label, 50, 0] for label in range(3)]), truth)
-        chances = np.exp(table) / np.exp(table).sum()
-        return float(chisquare(np.bincount(reports[:, 0], minlength=3), len(reports) * chances).pvalue)
+    def labels(distribution: LabelAndVector) -> float:
+        """The label's distribution, with the vector summed out of the joint one by looking at one place."""
+        table = distribution.log_pmf(np.array([[label, 50, 0] for label in range(3)]), truth)
+        probabilities = np.exp(table) / np.exp(table).sum()
+        return float(chisquare(np.bincount(reports[:, 0], minlength=3), len(reports) * probabilities).pvalue)
 
     assert labels(protocol) > LEVEL
     for fault in (Fraction(9, 10), Fraction(11, 10)):
@@ -291,10 +297,10 @@ def test_reports_follow_the_law(law: str) -> None:
 
     def given_label(label: int, scale: int) -> object:
         other = LabelAndVector(
-            3, protocol.epsilon_label, NoisyVector(protocol.vector.blocks, GAUSSIANS[law]((scale, 3)))
+            3, protocol.epsilon_label, NoisyVector(protocol.vector.blocks, GAUSSIANS[distribution]((scale, 3)))
         )
         rest = float(other.log_pmf(np.array([label, 50, 0]), truth)) - float(
-            GAUSSIANS[law]((scale,)).log_pmf(np.zeros(1))[0]
+            GAUSSIANS[distribution]((scale,)).log_pmf(np.zeros(1))[0]
         )
         return lambda k: other.log_pmf(np.stack([0 * k + label, k + 50, 0 * k], axis=1), truth) - rest
 
@@ -333,7 +339,7 @@ def test_a_half_is_the_default_and_close_to_the_best() -> None:
 
 def test_discrete_noise_and_shares_are_passed_on() -> None:
     blocks = [Block((0,), (2**30,)), Block((0,), (2**30,))]
-    protocol = LabelAndVector.calibrate(2, blocks, ZCDP(0.3), law=DiscreteGaussian.kind, shares=(4, 1))
+    protocol = LabelAndVector.calibrate(2, blocks, ZCDP(0.3), distribution=DiscreteGaussian.kind, shares=(4, 1))
     scales = protocol.vector.noise.scales
     assert protocol.vector.noise.kind == DiscreteGaussian.kind
     assert scales[1] == pytest.approx(2 * scales[0], rel=1e-8)
@@ -349,7 +355,7 @@ def test_refusals() -> None:
         (lambda: LabelAndVector(2, 0, VECTOR), "Expected epsilon_label="),
         (lambda: LabelAndVector(2, 1.0, None), "to be a NoisyVector"),
         (lambda: LabelAndVector.calibrate(2, blocks, PureDP(1.0)), "Gaussian noise is never pure"),
-        (lambda: LabelAndVector.calibrate(2, blocks, GDP(1.0), law="discrete-gaussian"), "noise can meet"),
+        (lambda: LabelAndVector.calibrate(2, blocks, GDP(1.0), distribution="discrete-gaussian"), "noise can meet"),
         (lambda: LabelAndVector.calibrate(2, blocks, GDP(1.0), share=0.0), "Expected share="),
         (lambda: LabelAndVector.calibrate(2, blocks, GDP(1.0), share=1.0), "Expected share="),
         (lambda: LabelAndVector.calibrate(2, blocks, GDP(1.0), share=math.nan), "Expected share="),

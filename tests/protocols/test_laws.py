@@ -1,4 +1,4 @@
-"""Every protocol x every law of protocols: adding a line to the cases buys all of them."""
+"""Every protocol x every distribution of protocols: adding a line to the cases buys all of them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_batches_are_cut_without_a_trace(protocol: Protocol, monkeypatch: pytest
 
 
 def test_batches_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No chance to speak of: at epsilon = 10^6 every report is the truth."""
+    """No probability to speak of: at epsilon = 10^6 every report is the truth."""
     import tacit.protocols.protocol as module
 
     monkeypatch.setattr(module, "_AT_ONCE", 16)
@@ -126,7 +126,7 @@ def test_batches_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @every
 def test_reports_depend_on_nothing_but_the_bytes(protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No chance: the same bytes give the same reports, and all are used, while other sources are shut."""
+    """No probability: the same bytes give the same reports, and all are used, while other sources are shut."""
     answers: list[bytes] = []
 
     class Recorder:

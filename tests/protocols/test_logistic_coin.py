@@ -72,7 +72,9 @@ def test_coins_have_their_probability(others: int, epsilon: Fraction) -> None:
 
 
 def test_ties_are_broken_by_further_digits() -> None:
-    """No chance: coins whose first digits equal those of p are decided by the next one, above, below or at a tie."""
+    """No probability: coins whose first digits equal those of p are decided by the next one, above, below or at a
+    tie.
+    """
     others, epsilon = 3, Fraction(5, 7)
     digits = [leading_bits(others, epsilon, 32 * (k + 1)) % 2**32 for k in range(3)]
 

@@ -1,4 +1,4 @@
-"""A noisy number has its law and its price."""
+"""A noisy number has its distribution and its price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A noisy vector has its law and its price, one release for all blocks together."""
+"""A noisy vector has its distribution and its price, one release for all blocks together."""
 
 from __future__ import annotations
 
@@ -82,23 +82,23 @@ def test_shares_divide_mu_squared() -> None:
     assert scales[1] == scales[2] == pytest.approx(2 * 2**40 * math.sqrt(2) * 2, rel=1e-11)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", LAWS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (2.0, 1e-5)])
-def test_delta_in_one_dimension(law: str, epsilon: float, delta: float) -> None:
+def test_delta_in_one_dimension(distribution: str, epsilon: float, delta: float) -> None:
     """Every pair of inputs, exact sums over the lattice. The worst is that of the two ends; noise 4% less breaks it."""
     low, high = -9, 16
-    protocol = NoisyVector.calibrate([Block((low,), (high,))], ApproxDP(epsilon, delta), law=law)
+    protocol = NoisyVector.calibrate([Block((low,), (high,))], ApproxDP(epsilon, delta), distribution=distribution)
     pairs = list(itertools.product(range(low, high + 1, 5), repeat=2))
     deltas = {pair: hockey_stick(protocol, [pair[0]], [pair[1]], epsilon, 14.0) for pair in pairs}
     assert max(deltas.values()) == max(deltas[low, high], deltas[high, low])
     assert max(deltas.values()) <= protocol.event().delta(epsilon) + 1e-14
     assert protocol.event().delta(epsilon) <= delta
     least = NoisyVector.calibrate([Block((low,), (high,))], ApproxDP(epsilon, delta)).noise.scales[0]
-    small = NoisyVector(protocol.blocks, GAUSSIANS[law]((least * 96 // 100,)))
+    small = NoisyVector(protocol.blocks, GAUSSIANS[distribution]((least * 96 // 100,)))
     assert hockey_stick(small, [low], [high], epsilon, 14.0) > delta
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", LAWS)
 @pytest.mark.parametrize(
     "blocks",
     [
@@ -109,11 +109,11 @@ def test_delta_in_one_dimension(law: str, epsilon: float, delta: float) -> None:
     ],
     ids=["ball", "box", "x and y", "ball and box"],
 )
-def test_delta_in_two_dimensions(law: str, blocks: tuple[Block, ...]) -> None:
+def test_delta_in_two_dimensions(distribution: str, blocks: tuple[Block, ...]) -> None:
     """Pairs of inputs on the edge, exact sums over the lattice. None exceeds delta; the planted fault, noise for half
     the diameter (R in place of 2 R), does by far."""
     epsilon, delta = 1.5, 1e-3
-    protocol = NoisyVector.calibrate(blocks, ApproxDP(epsilon, delta), law=law)
+    protocol = NoisyVector.calibrate(blocks, ApproxDP(epsilon, delta), distribution=distribution)
     ranges = [range(a, b + 1) for block in blocks for a, b in zip(block.low, block.high, strict=True)]
     inside = [v for v in itertools.product(*ranges) if protocol.inputs._holds(np.array([v]))]
     scales = np.array(protocol.noise.scales)
@@ -126,25 +126,27 @@ def test_delta_in_two_dimensions(law: str, blocks: tuple[Block, ...]) -> None:
     assert protocol.event().delta(epsilon) <= delta
     if blocks[0].radius_squared != 90:  # there the bound on the diameter is not reached
         assert max(deltas) > 0.95 * gaussian.delta(epsilon, math.sqrt(protocol.event().mu_squared))
-    half = NoisyVector(blocks, GAUSSIANS[law](tuple(scale // 2 for scale in protocol.noise.scales)))
+    half = NoisyVector(blocks, GAUSSIANS[distribution](tuple(scale // 2 for scale in protocol.noise.scales)))
     assert hockey_stick(half, *pairs[0], epsilon, 5.0) > 10 * delta
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_reports_follow_the_law(law: str) -> None:
+@pytest.mark.parametrize("distribution", LAWS)
+def test_reports_follow_the_law(distribution: str) -> None:
     """Fresh entropy; a chi-square a component, false alarms 3e-7. Planted faults: scales 10% off either way."""
     blocks = (Block.ball(2, 2**60), Block((0,), (100,)))
-    protocol = NoisyVector(blocks, GAUSSIANS[law]((2**31, 2**20, 50)))
+    protocol = NoisyVector(blocks, GAUSSIANS[distribution]((2**31, 2**20, 50)))
     truth = np.array([2**29, -(2**29), 77])
     noise = protocol.randomize(np.tile(truth, (200_000, 1)), OSEntropy()) - truth
     for i, scale in enumerate(protocol.noise.scales):
 
         def one_component(k: np.ndarray, wrong: int = scale, i: int = i) -> np.ndarray:
-            """The law of component i alone, through the protocol: at the others' truth, less their own share."""
-            other = NoisyVector(blocks, GAUSSIANS[law](tuple(wrong if j == i else 1 for j in range(3))))
+            """The distribution of component i alone, through the protocol: at the others' truth, less their own
+            share.
+            """
+            other = NoisyVector(blocks, GAUSSIANS[distribution](tuple(wrong if j == i else 1 for j in range(3))))
             reports = np.tile(truth.astype(float), (len(k), 1))
             reports[:, i] += k
-            rest = 2 * float(GAUSSIANS[law]((1,)).log_pmf(np.zeros(1))[0])
+            rest = 2 * float(GAUSSIANS[distribution]((1,)).log_pmf(np.zeros(1))[0])
             return other.log_pmf(reports, truth) - rest
 
         assert goodness_of_fit(noise[:, i], one_component) > LEVEL
@@ -152,9 +154,9 @@ def test_reports_follow_the_law(law: str) -> None:
             assert goodness_of_fit(noise[:, i], lambda k, w=wrong, f=one_component: f(k, w)) < LEVEL
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_log_pmf_sums_to_one(law: str) -> None:
-    protocol = NoisyVector((Block((0, -3), (4, 3)),), GAUSSIANS[law]((4, 9)))
+@pytest.mark.parametrize("distribution", LAWS)
+def test_log_pmf_sums_to_one(distribution: str) -> None:
+    protocol = NoisyVector((Block((0, -3), (4, 3)),), GAUSSIANS[distribution]((4, 9)))
     total = np.exp(protocol.log_pmf(lattice(protocol, 9.0), np.array([4, -3]))).sum()
     assert float(total) == pytest.approx(1.0, abs=1e-12)
 
@@ -178,21 +180,21 @@ def test_the_price_uses_every_scale_exactly() -> None:
         st.builds(GDP, st.floats(1e-3, 8)),
         st.builds(RenyiDP, st.floats(1.01, 100), st.floats(1e-3, 8)),
     ),
-    law=st.sampled_from(LAWS),
+    distribution=st.sampled_from(LAWS),
 )
 @settings(derandomize=True, deadline=None, max_examples=40)
-def test_calibrated_scales_are_the_least(width: int, radius: int, budget: object, law: str) -> None:
+def test_calibrated_scales_are_the_least(width: int, radius: int, budget: object, distribution: str) -> None:
     """The event meets the budget, and that of scales one less in every component does not."""
     blocks = (Block((0,), (width,)), Block.ball(2, radius**2))
-    if isinstance(budget, GDP) and law == DiscreteGaussian.kind:
+    if isinstance(budget, GDP) and distribution == DiscreteGaussian.kind:
         with pytest.raises(InputError, match="to be one that discrete-gaussian noise can meet"):
-            NoisyVector.calibrate(blocks, budget, law=law)
+            NoisyVector.calibrate(blocks, budget, distribution=distribution)
         return
-    protocol = NoisyVector.calibrate(blocks, budget, law=law)
+    protocol = NoisyVector.calibrate(blocks, budget, distribution=distribution)
     assert protocol.event().satisfies(budget)
     less = tuple(scale - 1 for scale in protocol.noise.scales)
     if min(less) >= 1:
-        assert not NoisyVector(blocks, GAUSSIANS[law](less)).event().satisfies(budget)
+        assert not NoisyVector(blocks, GAUSSIANS[distribution](less)).event().satisfies(budget)
 
 
 def test_refusals() -> None:
@@ -206,8 +208,8 @@ def test_refusals() -> None:
         (lambda: NoisyVector((block,), RoundedGaussian((3, 4))), "to have 1 entries"),
         (lambda: NoisyVector((Block((0,), (2**63,)),), noise), "to lie between"),
         (lambda: NoisyVector.calibrate([block], PureDP(1.0)), "Gaussian noise is never pure"),
-        (lambda: NoisyVector.calibrate([block], GDP(1.0), law="discrete-laplace"), "Expected law="),
-        (lambda: NoisyVector.calibrate([block], GDP(1.0), law=["rounded-gaussian"]), "Expected law="),
+        (lambda: NoisyVector.calibrate([block], GDP(1.0), distribution="discrete-laplace"), "Expected law="),
+        (lambda: NoisyVector.calibrate([block], GDP(1.0), distribution=["rounded-gaussian"]), "Expected law="),
         (lambda: NoisyVector.calibrate([block], ZCDP(1e-80)), "to be one that rounded-gaussian noise can meet"),
         (lambda: NoisyVector.calibrate([block], GDP(1.0), shares=(1, 2)), "Expected shares="),
         (lambda: NoisyVector.calibrate([block], GDP(1.0), shares=(0,)), "Expected shares="),

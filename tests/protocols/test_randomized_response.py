@@ -1,4 +1,4 @@
-"""Randomized response has its law, its price and no other."""
+"""Randomized response has its distribution, its price and no other."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def codes(levels: int) -> np.ndarray:
     return np.arange(levels)[:, None]
 
 
-def p_value(reports: np.ndarray, truth: int, law: RandomizedResponse) -> float:
-    wanted = len(reports) * np.exp(law.log_pmf(codes(law.levels), np.array([truth])))
-    return float(chisquare(np.bincount(reports[:, 0], minlength=law.levels), wanted).pvalue)
+def p_value(reports: np.ndarray, truth: int, distribution: RandomizedResponse) -> float:
+    wanted = len(reports) * np.exp(distribution.log_pmf(codes(distribution.levels), np.array([truth])))
+    return float(chisquare(np.bincount(reports[:, 0], minlength=distribution.levels), wanted).pvalue)
 
 
 @pytest.mark.parametrize(("levels", "epsilon"), CASES)
@@ -36,21 +36,21 @@ def test_reports_follow_the_law(levels: int, epsilon: float) -> None:
     Planted faults: reports of another truth, and an epsilon 10% off either way, where the data can tell (epsilon of at
     least 2/3).
     """
-    law = RandomizedResponse(levels, epsilon)
+    distribution = RandomizedResponse(levels, epsilon)
     for truth in (0, levels // 2, levels - 1):
-        reports = law.randomize(np.full((DRAWS, 1), truth), OSEntropy())
-        assert p_value(reports, truth, law) > LEVEL
+        reports = distribution.randomize(np.full((DRAWS, 1), truth), OSEntropy())
+        assert p_value(reports, truth, distribution) > LEVEL
         if epsilon >= Fraction(2, 3):
-            assert p_value(reports, (truth + 1) % levels, law) < LEVEL
+            assert p_value(reports, (truth + 1) % levels, distribution) < LEVEL
             for fault in (Fraction(9, 10), Fraction(11, 10)):
-                assert p_value(reports, truth, RandomizedResponse(levels, law.epsilon * fault)) < LEVEL
+                assert p_value(reports, truth, RandomizedResponse(levels, distribution.epsilon * fault)) < LEVEL
 
 
 @pytest.mark.parametrize(("levels", "epsilon"), CASES)
 def test_probabilities_sum_to_one_and_stay_within_epsilon(levels: int, epsilon: float) -> None:
     """The whole alphabet, every pair of truths: no log ratio exceeds epsilon, and one reaches it."""
-    law = RandomizedResponse(levels, epsilon)
-    table = law.log_pmf(codes(levels)[:, None], codes(levels))
+    distribution = RandomizedResponse(levels, epsilon)
+    table = distribution.log_pmf(codes(levels)[:, None], codes(levels))
     assert np.exp(table).sum(axis=0) == pytest.approx(np.ones(levels), rel=1e-13)
     largest = float(np.max(table.max(axis=1) - table.min(axis=1)))
     assert largest == pytest.approx(float(epsilon), rel=1e-12)
@@ -68,12 +68,12 @@ def test_price_is_exact() -> None:
 @pytest.mark.parametrize("budget", [PureDP(0.1), ApproxDP(0.5, 1e-3), ZCDP(0.2), GDP(0.5), RenyiDP(8, 0.3), ZCDP(1e-9)])
 def test_calibration_takes_the_largest_epsilon(budget: object) -> None:
     """The event meets the budget, and that of the next float does not."""
-    law = RandomizedResponse.calibrate(4, budget)
-    assert law.event().satisfies(budget)
-    more = RandomizedResponse(4, math.nextafter(float(law.epsilon), math.inf))
+    distribution = RandomizedResponse.calibrate(4, budget)
+    assert distribution.event().satisfies(budget)
+    more = RandomizedResponse(4, math.nextafter(float(distribution.epsilon), math.inf))
     assert not more.event().satisfies(budget)
     if isinstance(budget, PureDP):
-        assert law.epsilon == Fraction(0.1)
+        assert distribution.epsilon == Fraction(0.1)
 
 
 def test_calibration_at_the_ends() -> None:
@@ -99,7 +99,9 @@ def test_a_large_epsilon_keeps_every_answer() -> None:
 
 @pytest.mark.parametrize("byte", [0, 255])
 def test_reports_by_hand(byte: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No chance: with every bit 0 the coin says the truth; with every bit 1 it says a lie, the last one offered."""
+    """No probability: with every bit 0 the coin says the truth; with every bit 1 it says a lie, the last one
+    offered.
+    """
 
     class Same:
         def bytes(self, count: int) -> bytes:

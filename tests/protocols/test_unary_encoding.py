@@ -1,4 +1,4 @@
-"""Optimal unary encoding has its law, its price, and the published likelihood and estimator (as corrected)."""
+"""Optimal unary encoding has its distribution, its price, and the published likelihood and estimator (as corrected)."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def truths(levels: int) -> np.ndarray:
     return np.arange(levels)[:, None]
 
 
-def p_value(reports: np.ndarray, truth: int, law: UnaryEncoding) -> float:
+def p_value(reports: np.ndarray, truth: int, distribution: UnaryEncoding) -> float:
     """Chi-square over all rows of bits, those with fewer than 20 expected counts put together."""
-    words = alphabet(law.levels)
-    wanted = len(reports) * np.exp(law.log_pmf(words, np.array([truth])))
-    weights = 2 ** np.arange(law.levels - 1, -1, -1)
+    words = alphabet(distribution.levels)
+    wanted = len(reports) * np.exp(distribution.log_pmf(words, np.array([truth])))
+    weights = 2 ** np.arange(distribution.levels - 1, -1, -1)
     counts = np.bincount(reports @ weights, minlength=len(words))
     rare = wanted < 20
     if rare.any():
@@ -66,28 +66,28 @@ def test_reports_follow_the_law(levels: int, epsilon: float) -> None:
     Planted faults: another truth, an epsilon 10% off either way (from epsilon = 0.5 on), and bits of one report that
     are the same coin.
     """
-    law = UnaryEncoding(levels, epsilon)
+    distribution = UnaryEncoding(levels, epsilon)
     for truth in (0, levels - 1):
-        reports = law.randomize(np.full((DRAWS, 1), truth), OSEntropy())
-        assert p_value(reports, truth, law) > LEVEL
+        reports = distribution.randomize(np.full((DRAWS, 1), truth), OSEntropy())
+        assert p_value(reports, truth, distribution) > LEVEL
         if epsilon >= 0.5:
-            assert p_value(reports, (truth + 1) % levels, law) < LEVEL
+            assert p_value(reports, (truth + 1) % levels, distribution) < LEVEL
             for fault in (Fraction(9, 10), Fraction(11, 10)):
-                assert p_value(reports, truth, UnaryEncoding(levels, law.epsilon * fault)) < LEVEL
+                assert p_value(reports, truth, UnaryEncoding(levels, distribution.epsilon * fault)) < LEVEL
         if levels > 2:
             tied = reports.copy()
             others = [k for k in range(levels) if k != truth]
             tied[:, others[1]] = tied[:, others[0]]
-            assert p_value(tied, truth, law) < LEVEL
+            assert p_value(tied, truth, distribution) < LEVEL
 
 
 @pytest.mark.parametrize(("levels", "epsilon"), CASES)
 def test_probabilities_sum_to_one_and_stay_within_epsilon(levels: int, epsilon: float) -> None:
     """The whole alphabet of 2^levels reports, every pair of truths. The planted fault, a true bit that is 1 with
     probability 0.55, exceeds epsilon."""
-    law = UnaryEncoding(levels, epsilon)
+    distribution = UnaryEncoding(levels, epsilon)
     words = alphabet(levels)
-    table = law.log_pmf(words[:, None], truths(levels))
+    table = distribution.log_pmf(words[:, None], truths(levels))
     assert np.exp(table).sum(axis=0) == pytest.approx(np.ones(levels), rel=1e-13)
     assert float(np.max(table.max(axis=1) - table.min(axis=1))) == pytest.approx(float(epsilon), rel=1e-12)
     own = words[:, None, :] * np.eye(levels, dtype=int)
@@ -98,30 +98,32 @@ def test_probabilities_sum_to_one_and_stay_within_epsilon(levels: int, epsilon: 
 
 def test_bits_have_the_stated_chances() -> None:
     """By their definition: a true bit 1/2, another q = 1 / (1 + e^epsilon), all independent."""
-    law = UnaryEncoding(3, 0.7)
+    distribution = UnaryEncoding(3, 0.7)
     q = 1 / (1 + math.exp(0.7))
     for word in alphabet(3):
         for truth in range(3):
-            chance = [0.5 if k == truth else (q if bit else 1 - q) for k, bit in enumerate(word)]
-            assert float(law.log_pmf(word, np.array([truth]))) == pytest.approx(math.log(math.prod(chance)), rel=1e-13)
+            probability = [0.5 if k == truth else (q if bit else 1 - q) for k, bit in enumerate(word)]
+            assert float(distribution.log_pmf(word, np.array([truth]))) == pytest.approx(
+                math.log(math.prod(probability)), rel=1e-13
+            )
 
 
 @pytest.mark.parametrize(("shares", "epsilon", "report", "wanted"), LIKELIHOODS)
 def test_likelihood_of_shares(
     shares: tuple[float, ...], epsilon: float, report: tuple[int, ...], wanted: float
 ) -> None:
-    law = UnaryEncoding(len(shares), epsilon)
-    given_truth = law.log_pmf(np.array(report), truths(len(shares)))
+    distribution = UnaryEncoding(len(shares), epsilon)
+    given_truth = distribution.log_pmf(np.array(report), truths(len(shares)))
     assert float(np.log(np.exp(given_truth) @ np.array(shares))) == pytest.approx(wanted, rel=1e-14)
 
 
 @pytest.mark.parametrize(("epsilon", "share", "mean", "variance"), ESTIMATES)
 def test_estimator_of_a_share(epsilon: float, share: float, mean: float, variance: float) -> None:
-    """Both moments from the exact law; the estimator in the class's docstring has them."""
-    law = UnaryEncoding(2, epsilon)
+    """Both moments from the exact distribution; the estimator in the class's docstring has them."""
+    distribution = UnaryEncoding(2, epsilon)
     words = alphabet(2)
-    chances = np.exp(law.log_pmf(words[:, None], truths(2))) @ np.array([share, 1 - share])
-    ones = float(chances @ words[:, 0])
+    probabilities = np.exp(distribution.log_pmf(words[:, None], truths(2))) @ np.array([share, 1 - share])
+    ones = float(probabilities @ words[:, 0])
     assert ones == pytest.approx(mean, rel=1e-14)
     q = 1 / (1 + math.exp(epsilon))
     assert (ones - q) / (0.5 - q) == pytest.approx(share, abs=1e-14)
@@ -131,9 +133,9 @@ def test_estimator_of_a_share(epsilon: float, share: float, mean: float, varianc
 def test_calibration_and_price() -> None:
     assert UnaryEncoding.calibrate(4, PureDP(0.3)).epsilon == Fraction(0.3)
     for budget in (ApproxDP(1, 1e-4), GDP(1.0)):
-        law = UnaryEncoding.calibrate(4, budget)
-        assert law.event().satisfies(budget)
-        more = UnaryEncoding(4, math.nextafter(float(law.epsilon), math.inf))
+        distribution = UnaryEncoding.calibrate(4, budget)
+        assert distribution.event().satisfies(budget)
+        more = UnaryEncoding(4, math.nextafter(float(distribution.epsilon), math.inf))
         assert not more.event().satisfies(budget)
 
 

@@ -205,7 +205,8 @@ def test_a_simulation_shows_its_truth(simulation, smoker):
 
 
 def test_the_split_is_the_law_of_total_variance(smoker):
-    """The latent count is among the draws, so the sampling part has a closed form: the mean variance of the Beta laws.
+    """The latent count is among the draws, so the sampling part has a closed form: the mean variance of the Beta
+    distributions.
 
     Seeds 1 (posterior) and 0. 25 replicas of 250 draws: each variance has a relative standard error of 9%, and from one
     replica to another p(1 - p) moves by about 15%, so the mean of 25 is off by 4%; alarm at 16%, 4 standard errors.

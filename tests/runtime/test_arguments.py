@@ -10,9 +10,9 @@ import pytest
 
 import tacit
 from tacit.infer import method_for, problem_of
-from tacit.runtime.chain import Either, Settings
+from tacit.runtime.chain import Either, SamplerSettings
 
-SETTINGS = Settings(20, 20)
+SETTINGS = SamplerSettings(20, 20)
 NUMBERS = {"y": (-1, 1), "a": (-1, 1)}
 CASES = {
     "linear": (tacit.LinearRegression("y ~ a"), tacit.Schema(**NUMBERS)),

@@ -8,7 +8,7 @@ from scipy.stats import betabinom
 
 import tacit
 from tacit.infer import posterior_arrays, problem_for
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
 
 def _exact_weights(plan, n, value, a, b):
@@ -33,7 +33,7 @@ def test_bernoulli_draws_the_exact_mixture(budget, share):
     plan = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), budget)
     value = round(share * n * plan.statistic().unit)
     problem = problem_for(plan.model, plan.schema, {"a": 2.0, "b": 5.0}, n, plan.noise())
-    arrays, _ = posterior_arrays(problem, "exact", Settings(0, 40_000), [(value,)], chains=1, seed=1)
+    arrays, _ = posterior_arrays(problem, "exact", SamplerSettings(0, 40_000), [(value,)], chains=1, seed=1)
     seen = np.bincount(arrays["count"][0, 0].astype(int), minlength=n + 1)
 
     def p_value(weights):
@@ -68,7 +68,7 @@ def test_bernoulli_stays_exact_for_any_prior_and_size(n, epsilon, a, b, share):
     plan = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.PureDP(epsilon))
     value = round(share * n * plan.statistic().unit)
     problem = problem_for(plan.model, plan.schema, {"a": a, "b": b}, n, plan.noise())
-    arrays, _ = posterior_arrays(problem, "exact", Settings(0, 20_000), [(value,)], chains=1, seed=4)
+    arrays, _ = posterior_arrays(problem, "exact", SamplerSettings(0, 20_000), [(value,)], chains=1, seed=4)
     counts = np.arange(n + 1)
     log_weights = betabinom.logpmf(counts, n, a, b) - np.abs(value / plan.statistic().unit - counts) * epsilon
     weights = np.exp(log_weights - log_weights.max())
@@ -77,5 +77,5 @@ def test_bernoulli_stays_exact_for_any_prior_and_size(n, epsilon, a, b, share):
     sd = float(np.sqrt(weights @ (counts - mean) ** 2))
     drawn = arrays["count"][0, 0]
     assert abs(drawn.mean() - mean) < 5 * sd / np.sqrt(20_000)
-    if a >= 1:  # spiky laws have too heavy tails for a useful bound on the sampled sd
+    if a >= 1:  # spiky distributions have too heavy tails for a useful bound on the sampled sd
         assert drawn.std() == pytest.approx(sd, rel=0.05)

@@ -6,7 +6,7 @@ import numpy as np
 
 import tacit
 from tacit.infer import _chain, check_settings, posterior_arrays, problem_for
-from tacit.likelihoods.row_laws import LawCoordinates
+from tacit.likelihoods.row_distributions import RowDistributionCoordinates
 from tacit.samplers import free_gram
 
 SCHEMA = tacit.Schema(y=(-1, 1), a=(-1, 1), f=["low", "high"])
@@ -38,11 +38,11 @@ def test_numbers_may_vary_more_in_one_level_than_in_another(monkeypatch):
     fault, one covariance for all cells, cannot make both sums of squares.
     """
     release = tacit.privatize(_unequal_rows(), PLAN, dataset="unequal", ledger=None)
-    (mean, sd), (right, spread) = _theta(release.values, "free"), _theta(release.values, "naive")
+    (mean, sd), (right, spread) = _theta(release.values, "cell-moments"), _theta(release.values, "naive")
     assert np.max(np.abs(mean - right) / spread) < 0.25
     assert np.max(np.abs(sd / spread - 1)) < 0.15
-    monkeypatch.setattr(free_gram, "LawCoordinates", lambda prior, own: LawCoordinates(prior))
+    monkeypatch.setattr(free_gram, "LawCoordinates", lambda prior, own: RowDistributionCoordinates(prior))
     _chain.cache_clear()  # or the right chain is found again
-    wrong, wide = _theta(release.values, "free")
+    wrong, wide = _theta(release.values, "cell-moments")
     _chain.cache_clear()
     assert max(np.max(np.abs(wrong - right) / spread), np.max(np.abs(wide / spread - 1))) > 1

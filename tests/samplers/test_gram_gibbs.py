@@ -1,4 +1,4 @@
-"""The Gibbs samplers of linear regression: moments, conditional laws, and whole chains."""
+"""The Gibbs samplers of linear regression: moments, conditional distributions, and whole chains."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy.stats import norm
 
 import tacit
 from tacit.infer import posterior_arrays, problem_for
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
-# Five points with these chances for (1, x1, x2); exact moments of t by rational arithmetic.
+# Five points with these probabilities for (1, x1, x2); exact moments of t by rational arithmetic.
 SUPPORT = np.array([[1, -1.3, 0.2], [1, 0.1, 2.0], [1, 0.9, -0.7], [1, 2.5, 0.4], [1, -0.4, -1.9]])
-CHANCES = np.array([0.15, 0.3, 0.25, 0.1, 0.2])
+PROBABILITIES = np.array([0.15, 0.3, 0.25, 0.1, 0.2])
 THETA, VARIANCE = np.array([0.4, -0.8, 0.5]), 0.7
 MEAN = [0.23, 0.115, 1.116, 0.1155, 2.0665, 0.2735, -0.74305, 0.98685, 1.897265]
 # fmt: off
@@ -53,34 +53,34 @@ def _main_text(covariance, eta4, eta, theta, variance):
     return wrong
 
 
-def _eta4(points, chances):
-    return np.einsum("n,ni,nj,nk,nl->ijkl", chances, points, points, points, points)
+def _eta4(points, probabilities):
+    return np.einsum("n,ni,nj,nk,nl->ijkl", probabilities, points, points, points, points)
 
 
 def test_moments_are_those_of_an_exact_computation():
     """To 1e-13. The planted fault, the main text's index order, is off by more than 1 and is not a covariance."""
-    from tacit.likelihoods.gram_moments_clt import deviations, mean_and_covariance, released_law
+    from tacit.likelihoods.gram_moments_clt import deviations, mean_and_covariance, released_distribution
 
     i, j = np.triu_indices(3)
     products = SUPPORT[:, i] * SUPPORT[:, j]
-    law = released_law((products.T * CHANCES) @ products)
-    mean, covariance = mean_and_covariance(THETA, VARIANCE, law)
+    distribution = released_distribution((products.T * PROBABILITIES) @ products)
+    mean, covariance = mean_and_covariance(THETA, VARIANCE, distribution)
     np.testing.assert_allclose(mean, MEAN, atol=1e-13)
     np.testing.assert_allclose(covariance, COVARIANCE, atol=1e-13)
-    root = np.asarray(deviations(THETA, VARIANCE, law, np.eye(9)))
+    root = np.asarray(deviations(THETA, VARIANCE, distribution, np.eye(9)))
     np.testing.assert_allclose(root @ root.T, COVARIANCE, atol=1e-13)
-    eta = (SUPPORT.T * CHANCES) @ SUPPORT
-    wrong = _main_text(COVARIANCE, _eta4(SUPPORT, CHANCES), eta, THETA, VARIANCE)
+    eta = (SUPPORT.T * PROBABILITIES) @ SUPPORT
+    wrong = _main_text(COVARIANCE, _eta4(SUPPORT, PROBABILITIES), eta, THETA, VARIANCE)
     assert np.abs(wrong - COVARIANCE).max() > 1
     assert np.linalg.eigvalsh(wrong)[0] < -0.1
 
 
 def test_fourth_moments_of_a_normal_law():
     """x = (1, N(m, V)): E[x_i x_j x_k x_l] to 1e-14."""
-    from tacit.likelihoods.gram_moments_clt import normal_law, products
+    from tacit.likelihoods.gram_moments_clt import normal_distribution, products
 
-    law = normal_law(np.array([0.4, -0.3]), np.linalg.cholesky(np.array([[0.8, 0.3], [0.3, 0.5]])))
-    eta = np.asarray(law.second_root @ law.second_root.T)
+    distribution = normal_distribution(np.array([0.4, -0.3]), np.linalg.cholesky(np.array([[0.8, 0.3], [0.3, 0.5]])))
+    eta = np.asarray(distribution.second_root @ distribution.second_root.T)
     place = {pair: i for i, pair in enumerate(zip(*(x.tolist() for x in products(2)), strict=True))}
     known = {
         (0, 1, 0, 0): 0.4,
@@ -93,9 +93,9 @@ def test_fourth_moments_of_a_normal_law():
         (1, 2, 2, 2): 0.3402,
     }
     for (a, b, c, d), value in known.items():
-        found = eta[a, b] * eta[c, d] + (law.covariance[place[a, b], place[c, d]] if c or d else 0)
+        found = eta[a, b] * eta[c, d] + (distribution.covariance[place[a, b], place[c, d]] if c or d else 0)
         assert abs(found - value) < 1e-14
-    np.testing.assert_allclose(law.root @ law.root.T, law.covariance, atol=1e-14)
+    np.testing.assert_allclose(distribution.root @ distribution.root.T, distribution.covariance, atol=1e-14)
 
 
 def _z_scores(sample, mean, covariance):
@@ -118,17 +118,17 @@ def test_moments_are_those_of_simulated_records():
 
     The planted faults are beyond 20: the main text's index order, and sigma^2 in place of 2 sigma^2 in Cov(x y, y^2).
     """
-    from tacit.likelihoods.gram_moments_clt import mean_and_covariance, normal_law
+    from tacit.likelihoods.gram_moments_clt import mean_and_covariance, normal_distribution
 
     rng = np.random.default_rng(31)
     mu, half = np.array([0.3, -0.5]), np.array([[0.6, 0.0], [0.2, 0.4]])
     x = np.concatenate([np.ones((200_000, 1)), mu + rng.standard_normal((200_000, 2)) @ half.T], axis=1)
     y = x @ THETA + np.sqrt(VARIANCE) * rng.standard_normal(len(x))
-    law = normal_law(mu, half)
-    mean, covariance = (np.asarray(a) for a in mean_and_covariance(THETA, VARIANCE, law))
+    distribution = normal_distribution(mu, half)
+    mean, covariance = (np.asarray(a) for a in mean_and_covariance(THETA, VARIANCE, distribution))
     limit = norm.isf(1e-7 / 54 / 2)
     assert np.abs(_z_scores(_t(x, y), mean, covariance)).max() < limit
-    eta = np.asarray(law.second_root @ law.second_root.T)
+    eta = np.asarray(distribution.second_root @ distribution.second_root.T)
     eta4 = _eta4(x, np.full(len(x), 1 / len(x)))
     wrong = _main_text(covariance, eta4, eta, THETA, VARIANCE)
     assert np.abs(_z_scores(_t(x, y), mean, wrong)).max() > 20
@@ -145,7 +145,7 @@ def test_prior_moments_are_those_of_simulated_sums():
     """
     from scipy.stats import invwishart
 
-    from tacit.likelihoods.gram_moments_clt import prior_law, products
+    from tacit.likelihoods.gram_moments_clt import prior_distribution, products
 
     rng = np.random.default_rng(32)
     m0, kappa0, nu0, psi0, n, sums = np.array([0.3, -0.2]), 2.0, 14.0, np.array([[1.0, 0.2], [0.2, 0.7]]), 3, 200_000
@@ -159,9 +159,9 @@ def test_prior_moments_are_those_of_simulated_sums():
         sample += x[:, i] * x[:, j]
     limit = norm.isf(1e-7 / 20 / 2)
     for records, caught in ((n, False), (1, True)):
-        law = prior_law(m0, kappa0, nu0, psi0, records)
-        eta = law.second_root @ law.second_root.T
-        worst = np.abs(_z_scores(sample, n * eta[i, j], n * law.covariance)).max()
+        distribution = prior_distribution(m0, kappa0, nu0, psi0, records)
+        eta = distribution.second_root @ distribution.second_root.T
+        worst = np.abs(_z_scores(sample, n * eta[i, j], n * distribution.covariance)).max()
         assert worst > 20 if caught else worst < limit
 
 
@@ -188,8 +188,10 @@ def test_variances_of_the_laplace_mixture(scale, residual, mean, below):
     def worst(assumed):
         draws = np.asarray(mixture_variances(normals, uniforms, residual, assumed))
         scores = [(draws.mean() - mean) / (draws.std() / np.sqrt(len(draws)))]
-        for point, chance in below.items():
-            scores.append(((draws <= point).mean() - chance) / np.sqrt(chance * (1 - chance) / len(draws)))
+        for point, probability in below.items():
+            scores.append(
+                ((draws <= point).mean() - probability) / np.sqrt(probability * (1 - probability) / len(draws))
+            )
         return np.abs(scores).max()
 
     assert worst(scale) < 6 < worst(1.05 * scale)
@@ -223,9 +225,11 @@ def test_the_gain_form_is_the_conditional_law():
 
 def test_conjugate_updates():
     """Both updates from a Gram matrix, against 40-digit linear algebra, to 1e-12."""
-    from tacit.likelihoods.conjugate_gram import Centred, Numbers, covariates, regression
+    from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, covariates, regression
 
-    prior = Numbers(np.zeros(1), 1.0, 3.0, np.eye(1), np.array([0.5, -1.0]), np.array([[1.5, 0.4], [0.4, 0.8]]), 3, 0.9)
+    prior = GramPriorParameters(
+        np.zeros(1), 1.0, 3.0, np.eye(1), np.array([0.5, -1.0]), np.array([[1.5, 0.4], [0.4, 0.8]]), 3, 0.9
+    )
     sums, block = np.array([1.5, 2.0]), np.array([[6.625, -3.925], [-3.925, 4.26]])
     root, mean, a, b = regression(Centred(sums, np.linalg.cholesky(block - np.outer(sums, sums) / 5)), 5.0, prior)
     np.testing.assert_allclose(mean, [0.5833100050389116, -0.7586921225015397], rtol=1e-12)
@@ -233,7 +237,7 @@ def test_conjugate_updates():
     np.testing.assert_allclose([a, b], [5.5, 1.0155698169195453], rtol=1e-12)
 
     psi0 = np.array([[1.0, 0.2], [0.2, 0.7]])
-    prior = Numbers(np.array([0.2, 0.1]), 1.3, 6.0, psi0, np.zeros(3), np.eye(3), 1.0, 1.0)
+    prior = GramPriorParameters(np.array([0.2, 0.1]), 1.3, 6.0, psi0, np.zeros(3), np.eye(3), 1.0, 1.0)
     sums, scatter = np.array([2.0, 1.0]), np.array([[6.375, -1.4375], [-1.4375, 1.875]])
     factor = np.linalg.cholesky(scatter - np.outer(sums, sums) / 4)
     whole = Centred(np.append(sums, 0.0), np.block([[factor, np.zeros((2, 1))], [np.zeros((1, 2)), np.ones((1, 1))]]))
@@ -275,7 +279,7 @@ def test_with_little_noise_they_give_the_conjugate_posterior(method, budget):
     plan = _plan(budget, 4 if method == "gibbs-noisy" else 2)
     simulation = tacit.simulate(plan, n=n, seed=35, parameters=parameters)
     values = [simulation.release.values]
-    arrays, _ = posterior_arrays(_problem(plan, n), method, Settings(50, 500), values, chains=4, seed=1)
+    arrays, _ = posterior_arrays(_problem(plan, n), method, SamplerSettings(50, 500), values, chains=4, seed=1)
     mean, sd = _conjugate(simulation, plan, n)
     found = np.concatenate([np.asarray(arrays["theta"])[0], np.asarray(arrays["sigma"])[0][..., None]], axis=2)
     found = found.reshape(-1, 4)
@@ -305,10 +309,10 @@ def test_what_they_refuse():
     plan = _plan(tacit.PureDP(1.0))
     methods = plan.model.methods
     with pytest.raises(tacit.InputError, match=r"prior nu0=5\.0 to be above 5, for fourth moments to exist"):
-        methods["gibbs-prior"].build(_problem(plan, 100, nu0=5.0), Settings(1, 1))
+        methods["gibbs-prior"].build(_problem(plan, 100, nu0=5.0), SamplerSettings(1, 1))
     for method in ("gibbs-update", "gibbs-prior"):
         with pytest.raises(tacit.InputError, match="n=3 to be at least 4"):
-            methods[method].build(_problem(plan, 3), Settings(1, 1))
+            methods[method].build(_problem(plan, 3), SamplerSettings(1, 1))
 
 
 @pytest.mark.slow
@@ -324,12 +328,12 @@ def test_gibbs_update_agrees_with_the_collapsed_method():
     problem = _problem(plan, 1000)
 
     def summary(method, draws):
-        arrays, _ = posterior_arrays(problem, method, Settings(500, draws), values, chains=4, seed=3)
+        arrays, _ = posterior_arrays(problem, method, SamplerSettings(500, draws), values, chains=4, seed=3)
         whole = np.concatenate([arrays["theta"], arrays["sigma"][..., None]], axis=3)
         ess = [[array_stats.ess(whole[i, :, :, k], method="mean") for k in range(4)] for i in range(3)]
         return whole.mean(axis=(1, 2)), whole.std(axis=(1, 2)) / np.sqrt(ess)
 
-    mean, error = summary("collapsed", 1000)
+    mean, error = summary("wishart", 1000)
     for method, draws, caught in (("gibbs-update", 4000, False), ("naive", 1000, True)):
         other, its_error = summary(method, draws)
         worst = np.abs((mean - other) / np.hypot(error, its_error)).max()

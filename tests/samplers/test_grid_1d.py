@@ -1,4 +1,6 @@
-"""One unknown along a line: the right density of a noisy sum, draws of the right law, and agreement with NUTS."""
+"""One unknown along a line: the right density of a noisy sum, draws of the right distribution, and agreement with
+NUTS.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,15 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from tacit.errors import InputError
-from tacit.likelihoods.clamped_laws import ClampedCounts, ClampedExponential, GammaCoordinate
-from tacit.likelihoods.evidence import BinnedReports, Sums
+from tacit.likelihoods.clamped_distributions import ClampedCounts, ClampedExponential, GammaCoordinate
+from tacit.likelihoods.evidence import BinnedReports, NoisyPowerSums
 from tacit.likelihoods.noisy_sums import closed, normal_laplace
 from tacit.likelihoods.report_summaries import binned
 from tacit.models.poisson import Poisson
 from tacit.runtime.backend import float64, run
-from tacit.runtime.chain import Settings
-from tacit.samplers.grid_1d import _piecewise_linear, line_chain
-from tacit.samplers.pooled_posterior import evidence_chain
+from tacit.runtime.chain import SamplerSettings
+from tacit.samplers.grid_1d import _piecewise_linear, grid_1d_chain
+from tacit.samplers.pooled_posterior import pooled_posterior_chain
 
 EXPONENTIAL = ClampedExponential(shape=2.0, rate=0.5)
 
@@ -66,8 +68,8 @@ def test_without_clamping_and_noise_it_is_the_textbook_posterior(n):
     of a sum may be off by, 3 / n. A posterior that is 10^6 times narrower than the prior is found as well.
     """
     rate = 40.0
-    piece = Sums(max(n, 1), (1,), (1e12 if n == 0 else 1e-3,), laplace=True)
-    chain = line_chain(EXPONENTIAL, [piece], Settings(0, 8000))
+    piece = NoisyPowerSums(max(n, 1), (1,), (1e12 if n == 0 else 1e-3,), laplace=True)
+    chain = grid_1d_chain(EXPONENTIAL, [piece], SamplerSettings(0, 8000))
     draws = np.asarray(run(chain, np.array([[n / rate]]), chains=1, seed=2)[0]["rate"])[0, 0]
     if n == 0:
         assert kstest(draws, gamma(2.0, scale=2.0).cdf).pvalue > 1e-6
@@ -84,7 +86,7 @@ def test_it_agrees_with_nuts():
     The planted fault, a noise that is taken for half as large, moves the spread by more.
     """
     rng = np.random.default_rng(3)
-    law = ClampedCounts(Poisson("y"), 10, GammaCoordinate(shape=2.0, rate=0.5))
+    distribution = ClampedCounts(Poisson("y"), 10, GammaCoordinate(shape=2.0, rate=0.5))
     values = np.minimum(rng.poisson(3.0, 1300), 10) / 10
     parts = [binned(values[:900] + rng.laplace(size=900) * 2, 0, 1, 101)]
     parts += [binned(values[900:1000] + rng.normal(size=100), -8, 9, 301)]
@@ -94,11 +96,15 @@ def test_it_agrees_with_nuts():
         return np.asarray(run(chain, released, chains=4, seed=3)[0]["rate"]).ravel()
 
     def pieces(scale):
-        return [Sums(300, (1,), (scale,), True), BinnedReports(101, 2.0), BinnedReports(301, 1.0, True, (-8.0, 9.0))]
+        return [
+            NoisyPowerSums(300, (1,), (scale,), True),
+            BinnedReports(101, 2.0),
+            BinnedReports(301, 1.0, True, (-8.0, 9.0)),
+        ]
 
-    line = found(line_chain(law, pieces(20.0), Settings(0, 1000)))
-    nuts = found(evidence_chain(law, pieces(20.0), Settings(300, 1000)))
-    wrong = found(line_chain(law, pieces(5.0), Settings(0, 1000)))
+    line = found(grid_1d_chain(distribution, pieces(20.0), SamplerSettings(0, 1000)))
+    nuts = found(pooled_posterior_chain(distribution, pieces(20.0), SamplerSettings(300, 1000)))
+    wrong = found(grid_1d_chain(distribution, pieces(5.0), SamplerSettings(0, 1000)))
     error = line.std() * math.sqrt(1 / 4000 + 1 / 1000)  # at least 1,000 of NUTS's 4,000 are effective
     assert abs(line.mean() - nuts.mean()) < 6 * error
     assert abs(line.std() - nuts.std()) < 6 * error
@@ -106,9 +112,9 @@ def test_it_agrees_with_nuts():
 
 
 def test_what_has_no_closed_form():
-    assert closed(Sums(10, (1,), (1.0,), laplace=True))
+    assert closed(NoisyPowerSums(10, (1,), (1.0,), laplace=True))
     assert closed(BinnedReports(11, 1.0))
-    assert not closed(Sums(10, (1,), (1.0, 2.0), laplace=True))
-    assert not closed(Sums(10, (1, 2), (1.0, 2.0), laplace=(True, False)))
+    assert not closed(NoisyPowerSums(10, (1,), (1.0, 2.0), laplace=True))
+    assert not closed(NoisyPowerSums(10, (1, 2), (1.0, 2.0), laplace=(True, False)))
     with pytest.raises(InputError):
-        line_chain(EXPONENTIAL, [], Settings(0, 10))
+        grid_1d_chain(EXPONENTIAL, [], SamplerSettings(0, 10))

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from tacit.errors import InputError
-from tacit.likelihoods.clamped_laws import ClampedNormal
-from tacit.likelihoods.evidence import BinnedReports, Sums
+from tacit.likelihoods.clamped_distributions import ClampedNormal
+from tacit.likelihoods.evidence import BinnedReports, NoisyPowerSums
 from tacit.likelihoods.noisy_sums import two_normal_laplace
 from tacit.likelihoods.report_summaries import binned
 from tacit.runtime.backend import float64, run
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 from tacit.samplers.importance_chain import importance_chain
-from tacit.samplers.pooled_posterior import evidence_chain
+from tacit.samplers.pooled_posterior import pooled_posterior_chain
 
 LAW = ClampedNormal(mean_sd=0.5, sd_median=0.3, sd_spread=0.7)
 
@@ -67,7 +67,11 @@ def evidence(n, epsilon, seed):
     values = np.clip(rng.normal(0.3, 0.4, (2, n)), -1, 1)
     reports = binned(values[0] + rng.laplace(size=n) * 2 / epsilon, -1.0, 1.0, 513)
     sums = np.array([values[1].sum(), (values[1] ** 2).sum()]) + rng.laplace(size=2) * np.array([2.8, 1.7]) / epsilon
-    return [BinnedReports(513, 2 / epsilon), Sums(n, (1, 2), (2.8 / epsilon, 1.7 / epsilon), True)], reports, sums
+    return (
+        [BinnedReports(513, 2 / epsilon), NoisyPowerSums(n, (1, 2), (2.8 / epsilon, 1.7 / epsilon), True)],
+        reports,
+        sums,
+    )
 
 
 @pytest.mark.slow
@@ -80,15 +84,15 @@ def test_it_agrees_with_nuts(which):
     pieces, reports, sums = evidence(200, 1.0, 3)
     chosen = {"reports": slice(0, 1), "sums": slice(1, 2), "both": slice(0, 2)}[which]
     released = np.concatenate([reports, sums][chosen])[None]
-    wrong = [BinnedReports(513, 2 / 3), Sums(200, (1, 2), (2.8 / 3, 1.7 / 3), True)]
+    wrong = [BinnedReports(513, 2 / 3), NoisyPowerSums(200, (1, 2), (2.8 / 3, 1.7 / 3), True)]
 
     def found(make, own, settings):
         draws, _ = run(make(LAW, own[chosen], settings), released, chains=4, seed=3)
         return {name: np.asarray(values).ravel() for name, values in draws.items()}
 
-    weighted = found(importance_chain, pieces, Settings(0, 1000))
-    nuts = found(evidence_chain, pieces, Settings(400, 1000))
-    fault = found(importance_chain, wrong, Settings(0, 1000))
+    weighted = found(importance_chain, pieces, SamplerSettings(0, 1000))
+    nuts = found(pooled_posterior_chain, pieces, SamplerSettings(400, 1000))
+    fault = found(importance_chain, wrong, SamplerSettings(0, 1000))
     off = []
     for name, draws in weighted.items():
         error = draws.std() * math.sqrt(1 / 2000 + 1 / 1000)  # at least 2,000 and 1,000 of them are effective
@@ -106,7 +110,7 @@ def test_weights_stay_even_for_few_and_many_people():
     """
     for n, epsilon in ((30, 0.1), (3_000_000, 5.0)):
         pieces, reports, sums = evidence(n, epsilon, 4)
-        chain = importance_chain(LAW, pieces, Settings(0, 400))
+        chain = importance_chain(LAW, pieces, SamplerSettings(0, 400))
         draws, info = run(chain, np.concatenate([reports, sums])[None], chains=2, seed=4)
         assert np.asarray(info["efficiency"]).min() > 0.1
         for name, truth in (("mean", 0.3), ("sd", 0.4)):
@@ -117,4 +121,4 @@ def test_weights_stay_even_for_few_and_many_people():
 
 def test_no_evidence_is_refused():
     with pytest.raises(InputError):
-        importance_chain(LAW, [], Settings(0, 10))
+        importance_chain(LAW, [], SamplerSettings(0, 10))

@@ -32,9 +32,9 @@ def tilted(slope, *, floor=-np.inf):
     return np.asarray(draws["x"]).reshape(-1), np.asarray(info["acceptance_rate"])
 
 
-def p_value(draws, law) -> float:
+def p_value(draws, distribution) -> float:
     """Every fourth draw, as neighbours are not quite independent."""
-    return stats.kstest(draws[::4], law.cdf).pvalue
+    return stats.kstest(draws[::4], distribution.cdf).pvalue
 
 
 def test_the_draws_have_the_tilted_law_and_not_that_of_the_proposals():

@@ -53,7 +53,7 @@ def test_the_law_of_the_gram_matrix_in_numpy_is_the_one_the_samplers_use():
 def test_it_is_chosen_for_many_rows_and_not_for_few_and_by_every_dataset_alone():
     for n, chosen in ((500, False), (50_000, True)):
         problem, _, _, released = setting(plan_of(), n)
-        chain = _chain(problem, "collapsed", check_settings(warmup=10, draws=10, chains=1, seed=0))
+        chain = _chain(problem, "wishart", check_settings(warmup=10, draws=10, chains=1, seed=0))
         assert isinstance(chain, Either)
         assert chain.suits(np.concatenate([released, 0 * released, released])).tolist() == [chosen, False, chosen]
 
@@ -76,11 +76,11 @@ def test_sites_that_share_their_coefficients_go_to_nuts():
 def test_it_agrees_with_nuts_and_notices_weights_that_are_left_out(budget, monkeypatch):
     problem, layout, prior, released = setting(plan_of(budget), 2_000)  # most proposals are no Gram matrices
     settings = check_settings(warmup=300, draws=1_000, chains=4, seed=0)
-    chain = _chain(problem, "collapsed", settings)
+    chain = _chain(problem, "wishart", settings)
     quick, sure = (run(one, released, chains=4, seed=5)[0] for one in (chain.quick, chain.sure))
     assert worst(quick, sure) < 6
     monkeypatch.setattr(fresh_gram, "log_density", lambda centred, *_: 0.0 * centred.factor[-1, -1])
-    flat = run(fresh_gram.fresh_chain(layout, prior, settings), released, chains=4, seed=5)[0]
+    flat = run(fresh_gram.independence_mh_chain(layout, prior, settings), released, chains=4, seed=5)[0]
     assert worst(flat, sure) > 6
 
 

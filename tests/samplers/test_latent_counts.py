@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 import tacit
 from tacit.infer import posterior_arrays, problem_for
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
 
 @pytest.mark.parametrize("budget", [tacit.PureDP(0.5), tacit.ZCDP(0.1)], ids=repr)
@@ -22,7 +22,7 @@ def test_gibbs_agrees_with_enumeration_of_all_counts(budget):
     alpha = np.array([0.5, 1.0, 3.0])
     values = tuple(round(v * plan.statistic().unit) for v in (7.3, -2.1, 4.0))
     problem = problem_for(plan.model, plan.schema, {"concentration": tuple(alpha)}, n, plan.noise())
-    arrays, _ = posterior_arrays(problem, "gibbs", Settings(200, 16_000), [values], chains=4, seed=2)
+    arrays, _ = posterior_arrays(problem, "gibbs", SamplerSettings(200, 16_000), [values], chains=4, seed=2)
     draws = arrays["count"][0]
     table = np.array([(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)])
     log_prior = (gammaln(table + alpha) - gammaln(table + 1)).sum(axis=1)

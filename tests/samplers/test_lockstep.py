@@ -13,7 +13,7 @@ from scipy.stats import gamma, kstest, norm
 import tacit
 from tacit.infer import check_settings
 from tacit.runtime.backend import float64
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 from tacit.samplers.explore import explore
 from tacit.samplers.lockstep import lockstep
 from tacit.samplers.nuts import nuts
@@ -30,7 +30,7 @@ def _log_density(position, *, power=1.0):
 def _last(log_density, seed, dense):
     def chain(key):
         start = {"u": jnp.zeros(1), "v": jnp.zeros(1)}
-        draws, info = lockstep(key, log_density, start, warmup=150, draws=20, leaps=16, dense=dense)
+        draws, info = lockstep(key, log_density, start, warmup=150, draws=20, num_leapfrog_steps=16, dense=dense)
         return draws["u"][-1, 0], draws["v"][-1, 0], info
 
     with float64():
@@ -39,7 +39,7 @@ def _last(log_density, seed, dense):
 
 
 def test_the_last_draw_of_many_chains_has_the_law_of_the_target():
-    """Seed 1, 3,000 chains, two exact laws: false alarms 2e-4. A target twice too warm is caught."""
+    """Seed 1, 3,000 chains, two exact distributions: false alarms 2e-4. A target twice too warm is caught."""
     for dense in (False, True):
         grown, apart, info = _last(_log_density, 1, dense)
         assert kstest(grown, gamma(3).cdf).pvalue > 5e-5
@@ -59,28 +59,28 @@ def test_places_without_density_are_never_kept():
         return jnp.where(position[0] > 0, -position[0], -jnp.inf)
 
     with float64():
-        draws, info = lockstep(jax.random.key(2), half, jnp.ones(1), warmup=100, draws=200, leaps=16)
+        draws, info = lockstep(jax.random.key(2), half, jnp.ones(1), warmup=100, draws=200, num_leapfrog_steps=16)
     assert np.all(np.asarray(draws) > 0)
     assert np.isfinite(info["energy"]).all()
 
 
 def test_a_number_of_leaps_is_checked():
-    for leaps in (0, 1025, 2.5, True):
-        with pytest.raises(tacit.InputError, match="Expected leaps="):
-            check_settings(warmup=1, draws=4, chains=1, seed=0, leaps=leaps)
-    assert check_settings(warmup=1, draws=4, chains=1, seed=0).leaps is None
+    for num_leapfrog_steps in (0, 1025, 2.5, True):
+        with pytest.raises(tacit.InputError, match="Expected leapfrog steps="):
+            check_settings(warmup=1, draws=4, chains=1, seed=0, num_leapfrog_steps=num_leapfrog_steps)
+    assert check_settings(warmup=1, draws=4, chains=1, seed=0).num_leapfrog_steps is None
 
 
 def test_settings_say_which_kernel_explores():
-    """The no-U-turn one unless a number of leaps is said; both thin and count in the same way."""
+    """The no-U-turn one unless a number of leapfrog steps is said; both thin and count in the same way."""
     with float64():
         key, start = jax.random.key(3), jnp.zeros(2)
-        few, many = Settings(20, 6), Settings(20, 6, leaps=16)
+        few, many = SamplerSettings(20, 6), SamplerSettings(20, 6, num_leapfrog_steps=16)
         target = lambda position: -position @ position / 2  # noqa: E731
         steps = explore(key, target, start, few)[1]["n_steps"]
         assert set(np.asarray(explore(key, target, start, many)[1]["n_steps"])) == {16}
         assert set(np.asarray(steps)) <= {1, 3, 7, 15, 31}
-        for kernel in (nuts, partial(lockstep, leaps=16)):
+        for kernel in (nuts, partial(lockstep, num_leapfrog_steps=16)):
             every, _ = kernel(key, target, start, warmup=20, draws=6)
             third, _ = kernel(key, target, start, warmup=20, draws=2, thin=3)
             np.testing.assert_allclose(third, every[2::3])

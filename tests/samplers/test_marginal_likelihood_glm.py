@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import beta, kstest, norm, poisson
 
 from tacit.errors import InputError
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
 SPREAD = np.array([[0.5, 0.12], [0.12, 0.35]])
 ROOT2 = np.sqrt(2)
@@ -90,10 +90,10 @@ def _float64():
 
 
 def _design(constants, slopes, entries):
-    from tacit.likelihoods.design_moments import Design
+    from tacit.likelihoods.design_moments import CellDesign
 
     first, second, power = np.array(entries).T
-    return Design(np.array(constants), np.array(slopes), first, second, power)
+    return CellDesign(np.array(constants), np.array(slopes), first, second, power)
 
 
 def _numeric(d):
@@ -130,19 +130,21 @@ def _two_levels(counts):
     return _design([[1, 0, 0, 0], [1, 1, 0, 0]], slopes, entries + ([(2, 2, 1), (3, 3, 1)] if counts else []))
 
 
-def _row_moments(design, link, theta, law):
+def _row_moments(design, link, theta, distribution):
     import jax
 
     from tacit.likelihoods.design_moments import row_moments
 
-    mean, covariance = jax.jit(lambda t, w: row_moments(design, link, t, w))(np.asarray(theta, float), law)
+    mean, covariance = jax.jit(lambda t, w: row_moments(design, link, t, w))(np.asarray(theta, float), distribution)
     return np.asarray(mean), np.asarray(covariance)
 
 
-def _law(chances, means, spread):
-    from tacit.likelihoods.design_moments import RowLaw
+def _law(probabilities, means, spread):
+    from tacit.likelihoods.design_moments import RowDistribution
 
-    return RowLaw(np.array(chances, float), np.array(means, float), np.linalg.cholesky(np.array(spread, float)))
+    return RowDistribution(
+        np.array(probabilities, float), np.array(means, float), np.linalg.cholesky(np.array(spread, float))
+    )
 
 
 def _upper(numbers):
@@ -180,8 +182,8 @@ def test_moments_of_a_row_of_counts():
     )
     unit = np.array([1, 1, 1, ROOT2, 1] * 2 + [1])
     for kind, clamp, theta, centre, mean, variances, row_x, row_y in COUNTS:
-        law = _law([1], [centre], SPREAD)
-        found = _row_moments(design, Link(kind, clamp=clamp), theta, law)
+        distribution = _law([1], [centre], SPREAD)
+        found = _row_moments(design, Link(kind, clamp=clamp), theta, distribution)
         covariance = found[1] * np.outer(unit, unit)
         np.testing.assert_allclose(found[0] * unit, mean, atol=1e-10)
         np.testing.assert_allclose(np.diagonal(covariance), variances, rtol=1e-10)
@@ -190,7 +192,7 @@ def test_moments_of_a_row_of_counts():
         assert variances[-1] - mean[-1] < variances[-1] - 0.4  # the printed variance of y lacks E[y]
 
 
-def _by_quadrature(design, link, theta, law):
+def _by_quadrature(design, link, theta, distribution):
     """E and Cov of a row for d = 2, by a tensor trapezoid rule over x and sums over y, cell by cell."""
     z = np.linspace(-9, 9, 121)
     weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
@@ -198,22 +200,24 @@ def _by_quadrature(design, link, theta, law):
     weights = np.outer(weight, weight).reshape(-1)
     size = len(design.first)
     first, second = np.zeros(size), np.zeros((size, size))
-    for chance, mean, a, b in zip(law.chances, law.means, design.constants, design.slopes, strict=True):
-        w = a + (mean + grid @ law.root.T) @ b.T
+    for probability, mean, a, b in zip(
+        distribution.probabilities, distribution.means, design.constants, design.slopes, strict=True
+    ):
+        w = a + (mean + grid @ distribution.root.T) @ b.T
         u = w @ theta
         if link.kind == "logistic":
-            values, chances = np.array([-1.0, 1.0]), np.stack([expit(-u), expit(u)])
+            values, probabilities = np.array([-1.0, 1.0]), np.stack([expit(-u), expit(u)])
         else:
             rate = np.logaddexp(0, u) if link.kind == "softplus" else np.exp(u)
             values = np.arange(link.clamp + 1.0)
-            chances = poisson.pmf(values[:, None], rate)
-            chances[-1] = poisson.sf(link.clamp - 1, rate)
+            probabilities = poisson.pmf(values[:, None], rate)
+            probabilities[-1] = poisson.sf(link.clamp - 1, rate)
         padded = np.concatenate([w, np.ones((len(w), 1))], axis=1)
         product = padded[:, design.first] * padded[:, design.second]
-        for value, probability in zip(values / link.unit, chances, strict=True):
+        for value, probability in zip(values / link.unit, probabilities, strict=True):
             t = product * value**design.power
-            first += chance * (weights * probability) @ t
-            second += chance * (t.T * (weights * probability)) @ t
+            first += probability * (weights * probability) @ t
+            second += probability * (t.T * (weights * probability)) @ t
     return first, second - np.outer(first, first)
 
 
@@ -228,17 +232,17 @@ def test_moments_with_levels_by_quadrature(kind, clamp):
     design = _design(LEVELS, LEVEL_SLOPES, LEVEL_ENTRIES)
     link = Link(kind, unit=1.0 if clamp is None else clamp, clamp=clamp)
     theta = np.array([0.3, -1.0, 0.8, 1.5, -0.7, 0.9, -2.0])
-    law = _law([0.2, 0.5, 0.3], [[0.2, -0.4], [-0.3, 0.1], [0.0, 0.6]], [[0.3, 0.1], [0.1, 0.2]])
-    mean, covariance = _by_quadrature(design, link, theta, law)
+    distribution = _law([0.2, 0.5, 0.3], [[0.2, -0.4], [-0.3, 0.1], [0.0, 0.6]], [[0.3, 0.1], [0.1, 0.2]])
+    mean, covariance = _by_quadrature(design, link, theta, distribution)
     unit = np.sqrt(np.diagonal(covariance))
-    found = _row_moments(design, link, theta, law)
+    found = _row_moments(design, link, theta, distribution)
     assert np.abs((found[0] - mean) / unit).max() < 1e-9
     assert np.abs((found[1] - covariance) / np.outer(unit, unit)).max() < 1e-9
-    alike = law._replace(means=np.broadcast_to(law.chances @ law.means, (3, 2)))
+    alike = distribution._replace(means=np.broadcast_to(distribution.probabilities @ distribution.means, (3, 2)))
     assert np.abs((_row_moments(design, link, theta, alike)[1] - covariance) / np.outer(unit, unit)).max() > 0.01
     within = sum(
-        chance * _row_moments(design, link, theta, law._replace(chances=np.eye(3)[c]))[1]
-        for c, chance in enumerate(law.chances)
+        probability * _row_moments(design, link, theta, distribution._replace(probabilities=np.eye(3)[c]))[1]
+        for c, probability in enumerate(distribution.probabilities)
     )
     assert np.abs((within - covariance) / np.outer(unit, unit)).max() > 0.01
 
@@ -248,15 +252,15 @@ def test_rows_of_levels_alone():
     from tacit.likelihoods.link_moments import Link
 
     design = _design([[1, 0], [1, 1]], np.zeros((2, 2, 0)), [(1, -1, 0), (0, -1, 1), (1, -1, 1)])
-    chances, theta = np.array([0.7, 0.3]), np.array([0.4, -1.1])
-    law = _law(chances, np.zeros((2, 0)), np.zeros((0, 0)))
-    mean, covariance = _row_moments(design, Link("logistic"), theta, law)
+    probabilities, theta = np.array([0.7, 0.3]), np.array([0.4, -1.1])
+    distribution = _law(probabilities, np.zeros((2, 0)), np.zeros((0, 0)))
+    mean, covariance = _row_moments(design, Link("logistic"), theta, distribution)
     one, other = np.tanh(0.2), np.tanh(-0.35)
     exact = np.array([0.3, 0.7 * one + 0.3 * other, 0.3 * other])
     second = np.array([[0.3, 0.3 * other, 0.3 * other], [0.3 * other, 1.0, 0.3], [0.3 * other, 0.3, 0.3]])
     np.testing.assert_allclose(mean, exact, atol=1e-10)
     np.testing.assert_allclose(covariance, second - np.outer(exact, exact), atol=1e-10)
-    assert np.abs(_row_moments(design, Link("logistic"), -theta, law)[0] - exact).max() > 0.1
+    assert np.abs(_row_moments(design, Link("logistic"), -theta, distribution)[0] - exact).max() > 0.1
 
 
 def test_covariances_are_positive_definite_and_have_gradients():
@@ -267,7 +271,7 @@ def test_covariances_are_positive_definite_and_have_gradients():
     import jax
     import jax.numpy as jnp
 
-    from tacit.likelihoods.design_moments import RowLaw, row_moments
+    from tacit.likelihoods.design_moments import RowDistribution, row_moments
     from tacit.likelihoods.link_moments import Link
 
     rng, d = np.random.default_rng(61), 10
@@ -275,8 +279,8 @@ def test_covariances_are_positive_definite_and_have_gradients():
     root = np.linalg.cholesky(0.2 * np.eye(d) + 0.05)
 
     def log_determinant(x):
-        law = RowLaw(jnp.ones(1), x[d + 1 :].reshape(1, d), root)
-        covariance = row_moments(design, link, x[: d + 1], law)[1]
+        distribution = RowDistribution(jnp.ones(1), x[d + 1 :].reshape(1, d), root)
+        covariance = row_moments(design, link, x[: d + 1], distribution)[1]
         unit = jnp.sqrt(jnp.diagonal(covariance))
         factor = jnp.linalg.cholesky(covariance / jnp.outer(unit, unit))
         return jnp.sum(jnp.log(jnp.diagonal(factor)))
@@ -304,23 +308,23 @@ def test_covariances_are_positive_definite_and_have_gradients():
     ],
 )
 def test_a_design_that_does_not_fit_is_refused(change, word):
-    from tacit.likelihoods.design_moments import Design
+    from tacit.likelihoods.design_moments import CellDesign
 
     whole = {"constants": np.zeros((1, 2)), "slopes": np.eye(2)[None], "first": [0, 1], "second": [-1, -1]}
     with pytest.raises(InputError, match=f"Expected {word}="):
-        Design(**{**whole, "power": [1, 1], **change})
+        CellDesign(**{**whole, "power": [1, 1], **change})
 
 
 # --- the posterior ------------------------------------------------------------------------------------------------
 
 
 def _prior(design, **changes):
-    from tacit.samplers.marginal_likelihood_glm import Numbers
+    from tacit.samplers.marginal_likelihood_glm import GlmPriorParameters
 
     cells, p, d = design.sizes
     plain = {"theta_sd": np.full(p, 1.5), "radius": None, "mean": np.zeros((cells, d)), "shape": 2.0}
     plain |= {"mean_sd": np.full((cells, d), 0.3), "scale": np.full(d, 0.5), "alpha": np.full(cells, 2.0)}
-    return Numbers(**{**plain, **changes})
+    return GlmPriorParameters(**{**plain, **changes})
 
 
 @pytest.mark.parametrize("fault", [None, "exponents", "scales", "ball"])
@@ -333,28 +337,28 @@ def test_coordinates_carry_the_prior(fault):
     import jax
     import jax.numpy as jnp
 
-    from tacit.samplers.marginal_likelihood_glm import Coordinates
+    from tacit.samplers.marginal_likelihood_glm import GlmCoordinates
 
     design, sites = _design(LEVELS[:, :5], _third_number(), [(0, -1, 1)]), 2
     cells, p, d = design.sizes
     prior = _prior(design, radius=2.0, alpha=np.array([0.5, 2.0, 3.0]), shape=1.7, mean=np.full((cells, d), 0.1))
-    coordinates = Coordinates(design, sites, prior)
+    coordinates = GlmCoordinates(design, sites, prior)
     below = np.tril_indices(d)
 
     def parameters(t):
-        law = coordinates.laws(t)
-        spread = law.root @ jnp.swapaxes(law.root, 1, 2)
-        rest = [law.chances[:, :-1], law.means, spread[:, below[0], below[1]]]
+        distribution = coordinates.laws(t)
+        spread = distribution.root @ jnp.swapaxes(distribution.root, 1, 2)
+        rest = [distribution.probabilities[:, :-1], distribution.means, spread[:, below[0], below[1]]]
         return jnp.concatenate([coordinates.theta(t), *(a.reshape(-1) for a in rest)])
 
     def by_hand(t):
-        theta, law = np.asarray(coordinates.theta(t)), [np.asarray(a) for a in coordinates.laws(t)]
+        theta, distribution = np.asarray(coordinates.theta(t)), [np.asarray(a) for a in coordinates.laws(t)]
         assert np.linalg.norm(theta) < 2.0
         value = norm.logpdf(theta, scale=prior.theta_sd).sum()
-        for chances, means, root in zip(*law, strict=True):
+        for probabilities, means, root in zip(*distribution, strict=True):
             spread = root @ root.T
             tau = np.sqrt(np.diagonal(spread))
-            value += ((prior.alpha - 1) * np.log(chances)).sum() + norm.logpdf(means, 0.1, 0.3).sum()
+            value += ((prior.alpha - 1) * np.log(probabilities)).sum() + norm.logpdf(means, 0.1, 0.3).sum()
             value += (1.7 - 1) * np.linalg.slogdet(spread / np.outer(tau, tau))[1]
             value += (norm.logpdf(tau, scale=0.5) - d * np.log(tau)).sum()
         return value
@@ -364,11 +368,11 @@ def test_coordinates_carry_the_prior(fault):
     for _ in range(6):
         t = rng.standard_normal(coordinates.size)
         value = float(log_prior(t))
-        law = coordinates.law
-        pieces = [law._split(site) for site in t[p:].reshape(sites, -1)]
+        distribution = coordinates.distribution
+        pieces = [distribution._split(site) for site in t[p:].reshape(sites, -1)]
         if fault == "exponents":
-            away = float(law.exponents.mean()) - law.exponents
-            value -= sum(float((2 * away * np.log(np.cosh(law.widths * piece[3]))).sum()) for piece in pieces)
+            away = float(distribution.exponents.mean()) - distribution.exponents
+            value -= sum(float((2 * away * np.log(np.cosh(distribution.widths * piece[3]))).sum()) for piece in pieces)
         elif fault == "scales":
             value += sum(float((piece[2] - jax.nn.log_sigmoid(piece[2])).sum()) for piece in pieces)
         elif fault == "ball":
@@ -380,7 +384,7 @@ def test_coordinates_carry_the_prior(fault):
 
 def _third_number():
     slopes = np.zeros((3, 5, 3))
-    slopes[:, 3, 0] = slopes[:, 4, 1] = 1  # the third number is in no term: its law is still part of the prior
+    slopes[:, 3, 0] = slopes[:, 4, 1] = 1  # the third number is in no term: its distribution is still part of the prior
     return slopes
 
 
@@ -390,12 +394,12 @@ def _simulated(rng, problem, prior):
     theta = _theta(rng, prior, p)
     truth, released = {"theta": theta, "pi": [], "m_x": [], "S_x": []}, []
     for n, scales in zip(problem.n, problem.scales, strict=True):
-        chances, means = rng.dirichlet(prior.alpha), prior.mean + prior.mean_sd * rng.standard_normal((cells, d))
+        probabilities, means = rng.dirichlet(prior.alpha), prior.mean + prior.mean_sd * rng.standard_normal((cells, d))
         root = prior.scale[:, None] * np.abs(rng.standard_normal((d, 1))) * _correlations(rng, d, prior.shape)
-        rows = _rows(rng, problem.design, problem.link, theta, (chances, means, root), n)
+        rows = _rows(rng, problem.design, problem.link, theta, (probabilities, means, root), n)
         noise = rng.laplace(size=len(scales)) if problem.laplace else rng.standard_normal(len(scales))
         released.append(rows.sum(axis=0) + noise * scales)
-        for name, value in (("pi", chances), ("m_x", means), ("S_x", root @ root.T)):
+        for name, value in (("pi", probabilities), ("m_x", means), ("S_x", root @ root.T)):
             truth[name].append(value)
     return {name: np.array(value) for name, value in truth.items()}, np.concatenate(released)
 
@@ -408,7 +412,7 @@ def _theta(rng, prior, p):
 
 
 def _correlations(rng, d, shape):
-    """A Cholesky factor of a matrix from the LKJ law, by its vine."""
+    """A Cholesky factor of a matrix from the LKJ distribution, by its vine."""
     factor = np.eye(d)
     for i in range(1, d):
         left = 1.0
@@ -420,9 +424,9 @@ def _correlations(rng, d, shape):
     return factor
 
 
-def _rows(rng, design, link, theta, law, n):
-    chances, means, root = law
-    cell = rng.choice(len(chances), n, p=chances)
+def _rows(rng, design, link, theta, distribution, n):
+    probabilities, means, root = distribution
+    cell = rng.choice(len(probabilities), n, p=probabilities)
     x = means[cell] + rng.standard_normal((n, means.shape[1])) @ root.T
     w = design.constants[cell] + np.einsum("npd,nd->np", design.slopes[cell], x)
     u = w @ theta
@@ -437,18 +441,18 @@ def _rows(rng, design, link, theta, law, n):
 
 def _problem(design, kind, n, scale, *, laplace=False, clamp=None):
     from tacit.likelihoods.link_moments import Link
-    from tacit.samplers.marginal_likelihood_glm import NoisySums
+    from tacit.samplers.marginal_likelihood_glm import SiteSums
 
     link = Link(kind, unit=float(clamp or 1), clamp=clamp)
-    return NoisySums(design, link, n, np.full((len(n), len(design.first)), scale), laplace)
+    return SiteSums(design, link, n, np.full((len(n), len(design.first)), scale), laplace)
 
 
 def test_noise_must_fit_the_release():
     from tacit.likelihoods.link_moments import Link
-    from tacit.samplers.marginal_likelihood_glm import NoisySums
+    from tacit.samplers.marginal_likelihood_glm import SiteSums
 
     with pytest.raises(InputError, match="Expected scales="):
-        NoisySums(_numeric(2), Link("logistic"), [100], np.ones((1, 3)))
+        SiteSums(_numeric(2), Link("logistic"), [100], np.ones((1, 3)))
 
 
 def _z_scores(draws, truth):
@@ -470,7 +474,7 @@ def test_draws_surround_the_truth():
     rng, design = np.random.default_rng(63), _numeric(2)
     problem, prior = _problem(design, "logistic", [20_000], 15.0), _prior(design)
     truths, released = zip(*(_simulated(rng, problem, prior) for _ in range(6)), strict=True)
-    draws, info = run(marginal_chain(problem, prior, Settings(150, 150)), np.array(released), chains=4, seed=1)
+    draws, info = run(marginal_chain(problem, prior, SamplerSettings(150, 150)), np.array(released), chains=4, seed=1)
     theta, truth = np.asarray(draws["theta"]), np.array([t["theta"] for t in truths])
     assert theta.shape == (6, 4, 150, 3)
     assert draws["m_x"].shape == (6, 4, 150, 1, 1, 2)
@@ -496,7 +500,7 @@ def test_two_sites_levels_and_laplace_noise():
     prior = _prior(design, radius=2.5)
     truth, released = _simulated(rng, problem, prior)
     both = np.stack([released, np.roll(released, len(design.first))])
-    draws, _ = run(marginal_chain(problem, prior, Settings(100, 100)), both, chains=1, seed=2)
+    draws, _ = run(marginal_chain(problem, prior, SamplerSettings(100, 100)), both, chains=1, seed=2)
     draws = {name: np.asarray(value) for name, value in draws.items()}
     assert {name: a.shape[3:] for name, a in draws.items()} == {
         "theta": (4,),
@@ -521,7 +525,7 @@ def _p_values(problem, prior, trials, seed, *, claimed=None, warmup=300, thin=4)
     rng = np.random.default_rng(seed)
     truths, released = zip(*(_simulated(rng, problem, prior) for _ in range(trials)), strict=True)
     told = problem if claimed is None else replace(problem, scales=np.full(np.shape(problem.scales), claimed))
-    chain = marginal_chain(told, prior, Settings(warmup, 99 * thin))
+    chain = marginal_chain(told, prior, SamplerSettings(warmup, 99 * thin))
     draws, _ = run(chain, np.array(released), chains=1, seed=seed)
     found = {}
     for name, array in draws.items():

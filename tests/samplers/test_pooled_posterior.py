@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from tacit.errors import InputError
-from tacit.likelihoods.clamped_laws import (
+from tacit.likelihoods.clamped_distributions import (
     BetaCoordinate,
     ClampedCounts,
     ClampedExponential,
@@ -18,9 +18,9 @@ from tacit.likelihoods.evidence import (
     BinnedReports,
     ExpandedReports,
     NoisyCounts,
+    NoisyPowerSums,
     PatternReports,
     ResponseReports,
-    Sums,
 )
 from tacit.likelihoods.report_summaries import (
     binned,
@@ -33,11 +33,11 @@ from tacit.likelihoods.report_summaries import (
 from tacit.models.geometric import Geometric
 from tacit.models.poisson import Poisson
 from tacit.runtime.backend import run
-from tacit.runtime.chain import Settings
-from tacit.samplers.pooled_posterior import evidence_chain, simplex_chain
+from tacit.runtime.chain import SamplerSettings
+from tacit.samplers.pooled_posterior import pooled_posterior_chain, simplex_chain
 
 DATASETS, RANKED, THIN = 300, 63, 4  # datasets, draws that are ranked, and how far apart they are
-SETTINGS = Settings(warmup=300, draws=RANKED * THIN)
+SETTINGS = SamplerSettings(warmup=300, draws=RANKED * THIN)
 
 LAWS = {
     "normal": ClampedNormal(mean_sd=0.5, sd_median=0.4, sd_spread=0.6),
@@ -47,25 +47,25 @@ LAWS = {
 }
 
 
-def draw_parameters(law, rng):
-    if isinstance(law, ClampedNormal):
-        sd = law.sd_median * np.exp(law.sd_spread * rng.normal())
-        return {"mean": law.mean_sd * rng.normal(), "sd": sd}
-    if isinstance(law, ClampedCounts) and isinstance(law.coordinate, BetaCoordinate):
-        return {"p": rng.beta(law.coordinate.a, law.coordinate.b)}
-    prior = law if isinstance(law, ClampedExponential) else law.coordinate
+def draw_parameters(distribution, rng):
+    if isinstance(distribution, ClampedNormal):
+        sd = distribution.sd_median * np.exp(distribution.sd_spread * rng.normal())
+        return {"mean": distribution.mean_sd * rng.normal(), "sd": sd}
+    if isinstance(distribution, ClampedCounts) and isinstance(distribution.coordinate, BetaCoordinate):
+        return {"p": rng.beta(distribution.coordinate.a, distribution.coordinate.b)}
+    prior = distribution if isinstance(distribution, ClampedExponential) else distribution.coordinate
     return {"rate": rng.gamma(prior.shape) / prior.rate}
 
 
-def draw_values(law, parameters, n, rng):
+def draw_values(distribution, parameters, n, rng):
     """n clamped values in mapped units, in plain numpy."""
-    if isinstance(law, ClampedNormal):
+    if isinstance(distribution, ClampedNormal):
         return np.clip(rng.normal(parameters["mean"], parameters["sd"], n), -1, 1)
-    if isinstance(law, ClampedExponential):
+    if isinstance(distribution, ClampedExponential):
         return np.minimum(rng.exponential(1 / parameters["rate"], n), 1)
-    if isinstance(law.family, Poisson):
-        return np.minimum(rng.poisson(parameters["rate"], n), law.most) / law.most
-    return np.minimum(rng.geometric(parameters["p"], n) - 1, law.most) / law.most
+    if isinstance(distribution.family, Poisson):
+        return np.minimum(rng.poisson(parameters["rate"], n), distribution.most) / distribution.most
+    return np.minimum(rng.geometric(parameters["p"], n) - 1, distribution.most) / distribution.most
 
 
 def p_values(chain, released, truths, seed):
@@ -95,17 +95,21 @@ def assert_calibrated(right, wrong):
     assert wrong.min() < 1e-3 / len(wrong)
 
 
-def local_data(law, epsilons, n, seed, fault=1.0):
+def local_data(distribution, epsilons, n, seed, fault=1.0):
     """Datasets of one group an epsilon: binned reports, with noise ``fault`` times what it should be, and truths."""
     rng = np.random.default_rng(seed)
-    nodes = grid_nodes(getattr(law, "most", None), least=101)
+    nodes = grid_nodes(getattr(distribution, "most", None), least=101)
     truths, released = [], []
     for _ in range(DATASETS):
-        truths.append(draw_parameters(law, rng))
+        truths.append(draw_parameters(distribution, rng))
         parts = []
         for epsilon in epsilons:
-            noise = rng.laplace(size=n) * fault * (law.high - law.low) / epsilon
-            parts.append(binned(draw_values(law, truths[-1], n, rng) + noise, law.low, law.high, nodes))
+            noise = rng.laplace(size=n) * fault * (distribution.high - distribution.low) / epsilon
+            parts.append(
+                binned(
+                    draw_values(distribution, truths[-1], n, rng) + noise, distribution.low, distribution.high, nodes
+                )
+            )
         released.append(np.concatenate(parts))
     return released, _stacked(truths)
 
@@ -114,17 +118,19 @@ def _stacked(truths):
     return {name: np.array([truth[name] for truth in truths]) for name in truths[0]}
 
 
-def local_chain(law, epsilons):
-    nodes = grid_nodes(getattr(law, "most", None), least=101)
-    return evidence_chain(law, [BinnedReports(nodes, (law.high - law.low) / e) for e in epsilons], SETTINGS)
+def local_chain(distribution, epsilons):
+    nodes = grid_nodes(getattr(distribution, "most", None), least=101)
+    return pooled_posterior_chain(
+        distribution, [BinnedReports(nodes, (distribution.high - distribution.low) / e) for e in epsilons], SETTINGS
+    )
 
 
-def central_data(law, powers, scale, n, seed, *, laplace, sites):
+def central_data(distribution, powers, scale, n, seed, *, laplace, sites):
     rng = np.random.default_rng(seed)
     truths, released = [], []
     for _ in range(DATASETS):
-        truths.append(draw_parameters(law, rng))
-        values = [draw_values(law, truths[-1], n, rng) for _ in range(sites)]
+        truths.append(draw_parameters(distribution, rng))
+        values = [draw_values(distribution, truths[-1], n, rng) for _ in range(sites)]
         sums = np.array([np.sum(v**k) for v in values for k in powers])
         released.append(sums + scale * (rng.laplace if laplace else rng.normal)(size=sums.size))
     return released, _stacked(truths)
@@ -132,9 +138,9 @@ def central_data(law, powers, scale, n, seed, *, laplace, sites):
 
 def test_two_groups_of_reports_of_a_poisson_count_are_calibrated():
     """Seed 11: 300 datasets, 500 reports each with epsilon 0.5 and 2; planted: noise 40% larger than it should be."""
-    law = LAWS["poisson"]
-    chain = local_chain(law, (0.5, 2.0))
-    right, wrong = (p_values(chain, *local_data(law, (0.5, 2.0), 500, 11, fault), 11) for fault in (1.0, 1.4))
+    distribution = LAWS["poisson"]
+    chain = local_chain(distribution, (0.5, 2.0))
+    right, wrong = (p_values(chain, *local_data(distribution, (0.5, 2.0), 500, 11, fault), 11) for fault in (1.0, 1.4))
     assert_calibrated(right, wrong)
 
 
@@ -143,9 +149,9 @@ def test_two_groups_of_reports_of_a_poisson_count_are_calibrated():
 @pytest.mark.parametrize("name", LAWS)
 def test_reports_of_every_law_are_calibrated(name, epsilon):
     """Seed 12: 300 datasets of 500 reports; planted: noise 40% larger than it should be."""
-    law = LAWS[name]
-    chain = local_chain(law, (epsilon,))
-    right, wrong = (p_values(chain, *local_data(law, (epsilon,), 500, 12, fault), 12) for fault in (1.0, 1.4))
+    distribution = LAWS[name]
+    chain = local_chain(distribution, (epsilon,))
+    right, wrong = (p_values(chain, *local_data(distribution, (epsilon,), 500, 12, fault), 12) for fault in (1.0, 1.4))
     assert_calibrated(right, wrong)
 
 
@@ -159,14 +165,16 @@ def test_noisy_sums_of_every_law_are_calibrated(name, epsilon, laplace):
     Planted: noise three times as large as it should be. It must be rejected at epsilon = 0.05, where noise is most of
     what there is; with less noise than a sum varies by itself there is nothing to see.
     """
-    law = LAWS[name]
+    distribution = LAWS[name]
     powers = (1, 2) if name == "normal" else (1,)
     scale = (2.75 if name == "normal" else 1.0) / epsilon
-    site = Sums(250, powers, (scale,) * len(powers), laplace)
-    chain = evidence_chain(law, [site, site], SETTINGS)
+    site = NoisyPowerSums(250, powers, (scale,) * len(powers), laplace)
+    chain = pooled_posterior_chain(distribution, [site, site], SETTINGS)
 
     def found(fault):
-        return p_values(chain, *central_data(law, powers, fault * scale, 250, 13, laplace=laplace, sites=2), 13)
+        return p_values(
+            chain, *central_data(distribution, powers, fault * scale, 250, 13, laplace=laplace, sites=2), 13
+        )
 
     right = found(1.0)
     assert right.min() > 1e-3 / len(right)
@@ -233,7 +241,7 @@ def test_an_expansion_has_the_posterior_of_the_table(epsilon, n):
         PatternReports(items, epsilon): pattern_counts(bits),
         ExpandedReports(items): unary_expansion(*distinct_patterns(bits), epsilon).numbers,
     }
-    settings = Settings(warmup=300, draws=1_000)
+    settings = SamplerSettings(warmup=300, draws=1_000)
     found = [run(simplex_chain(np.ones(items), [one], settings), [x], chains=4, seed=1)[0] for one, x in sides.items()]
     table, series = (np.asarray(draws["theta"])[0].reshape(-1, items) for draws in found)
     assert np.abs(series.mean(axis=0) - table.mean(axis=0)).max() < 0.1 * table.std(axis=0).min()
@@ -294,13 +302,15 @@ def test_more_people_cost_no_more_gradients():
     from arviz_stats.base import array_stats
 
     rng = np.random.default_rng(31)
-    law, settings, steps = LAWS["normal"], Settings(400, 500), {}
+    distribution, settings, steps = LAWS["normal"], SamplerSettings(400, 500), {}
     for n in (1000, 10_000_000):
-        values = draw_values(law, {"mean": 0.3, "sd": 0.4}, n, rng)
+        values = draw_values(distribution, {"mean": 0.3, "sd": 0.4}, n, rng)
         reports = binned(values + rng.laplace(size=n) * 2, -1.0, 1.0, 1025)
         sums = np.array([values.sum(), (values**2).sum()]) + 5 * rng.laplace(size=2)
-        evidence = [BinnedReports(1025, 2.0), Sums(n, (1, 2), (5.0, 5.0), laplace=True)]
-        draws, info = run(evidence_chain(law, evidence, settings), np.append(reports, sums)[None], chains=4, seed=31)
+        evidence = [BinnedReports(1025, 2.0), NoisyPowerSums(n, (1, 2), (5.0, 5.0), laplace=True)]
+        draws, info = run(
+            pooled_posterior_chain(distribution, evidence, settings), np.append(reports, sums)[None], chains=4, seed=31
+        )
         steps[n] = float(np.mean(np.asarray(info["n_steps"])))
         for name in ("mean", "sd"):
             kept = np.asarray(draws[name])[0]
@@ -311,7 +321,7 @@ def test_more_people_cost_no_more_gradients():
 
 def test_no_evidence_and_no_items_are_refused():
     with pytest.raises(InputError):
-        evidence_chain(LAWS["poisson"], [], SETTINGS)
+        pooled_posterior_chain(LAWS["poisson"], [], SETTINGS)
     with pytest.raises(InputError):
         simplex_chain([1.0], [ResponseReports(1, 1.0)], SETTINGS)
     with pytest.raises(InputError):

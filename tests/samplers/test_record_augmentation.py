@@ -14,7 +14,7 @@ import tacit
 from tacit.infer import posterior_arrays, problem_for
 from tacit.models.gram_layout import noisy_grams
 from tacit.runtime.backend import float64, run
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 
 SCHEMA = tacit.Schema(y=(-1, 1), a=(-1, 1), b=(-1, 1))
 
@@ -87,7 +87,7 @@ def test_the_kernel_is_exact_where_everything_can_be_enumerated():
         move_parameters=move,
         start=lambda _, released: ({"p": 0.5 + 0 * released[0]}, jnp.zeros((n, 1))),
     )
-    chain = augmented_chain(family, lambda residual: -jnp.sum(jnp.abs(residual)) / scale, Settings(200, 10_000))
+    chain = augmented_chain(family, lambda residual: -jnp.sum(jnp.abs(residual)) / scale, SamplerSettings(200, 10_000))
     arrays, info = run(chain, [[released]], chains=4, seed=1)
     draws = np.asarray(arrays["p"])[0]
     assert draws.shape == np.asarray(info["acceptance_rate"])[0].shape == (4, 10_000)
@@ -155,8 +155,8 @@ def test_augmentation_agrees_with_the_collapsed_posterior():
     The planted fault, a noise scale off by 20%, must break the same rule.
     """
     plan, problem = _problem(30, tacit.PureDP(10.0))
-    collapsed = _draws(plan, problem, "collapsed", 5, Settings(300, 1_500))
-    right, faulty = _augmented(plan, problem, 5, Settings(300, 8_000))
+    collapsed = _draws(plan, problem, "wishart", 5, SamplerSettings(300, 1_500))
+    right, faulty = _augmented(plan, problem, 5, SamplerSettings(300, 8_000))
     assert _apart(collapsed, right).max() < 4
     assert _apart(collapsed, faulty).max() > 4
 
@@ -168,12 +168,12 @@ LARGER_MEANS = np.array([0.053093, 0.181195, -1.855374])
 LARGER_ERRORS = np.array([0.000116, 0.000780, 0.000646])
 
 
-@pytest.mark.parametrize("method", ["augment", pytest.param("collapsed", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("method", ["augment", pytest.param("wishart", marks=pytest.mark.slow)])
 def test_a_larger_release_has_the_known_posterior(method):
     """Seed 1. 3 means within 4 errors: false-alarm rate 2e-4. The planted fault: the release 10% larger."""
     _, problem = _problem(200, tacit.PureDP(5.0))
     releases = [LARGER, tuple(round(1.1 * value) for value in LARGER)]
-    arrays, _ = posterior_arrays(problem, method, Settings(500, 5_000), releases, chains=4, seed=1)
+    arrays, _ = posterior_arrays(problem, method, SamplerSettings(500, 5_000), releases, chains=4, seed=1)
     draws = _numbers(arrays)
     error = np.sqrt(_square_errors(draws) + LARGER_ERRORS**2)
     apart = np.abs(draws.mean(axis=(1, 2)) - LARGER_MEANS) / error
@@ -186,8 +186,8 @@ def test_a_larger_release_has_the_known_posterior(method):
 def test_augmentation_agrees_with_the_collapsed_posterior_on_many_datasets(n, epsilon):
     """Seeds 0 to 19 for data, 1 for chains. 60 means within 4.5 errors each: false-alarm rate 8e-4."""
     plan, problem = _problem(n, tacit.PureDP(epsilon))
-    collapsed = _draws(plan, problem, "collapsed", 20, Settings(300, 2_000))
-    right, faulty = _augmented(plan, problem, 20, Settings(300, 20_000))
+    collapsed = _draws(plan, problem, "wishart", 20, SamplerSettings(300, 2_000))
+    right, faulty = _augmented(plan, problem, 20, SamplerSettings(300, 20_000))
     assert _apart(collapsed, right).max() < 4.5
     assert _apart(collapsed, faulty).max() > 4.5
 
@@ -199,9 +199,9 @@ def test_records_by_gradients_agree_with_the_collapsed_posterior():
     The planted fault must break the same rule.
     """
     plan, problem = _problem(30, tacit.PureDP(10.0))
-    collapsed = _draws(plan, problem, "collapsed", 1, Settings(300, 5_000))
-    assert _apart(collapsed, _draws(plan, problem, "individual", 1, Settings(500, 5_000))).max() < 4
-    assert _apart(collapsed, _draws(plan, _louder(problem), "individual", 1, Settings(500, 5_000))).max() > 4
+    collapsed = _draws(plan, problem, "wishart", 1, SamplerSettings(300, 5_000))
+    assert _apart(collapsed, _draws(plan, problem, "individual", 1, SamplerSettings(500, 5_000))).max() < 4
+    assert _apart(collapsed, _draws(plan, _louder(problem), "individual", 1, SamplerSettings(500, 5_000))).max() > 4
 
 
 @pytest.mark.slow
@@ -209,13 +209,13 @@ def test_records_by_gradients_agree_with_the_collapsed_posterior():
 def test_two_covariates_and_normal_noise(method):
     """Seeds 0 and 1 for data, 1 for chains; n = 30. 8 means within 4 errors: false-alarm rate 5e-4."""
     plan, problem = _problem(30, tacit.ZCDP(2.0), "y ~ a + b")
-    collapsed = _draws(plan, problem, "collapsed", 2, Settings(300, 3_000))
+    collapsed = _draws(plan, problem, "wishart", 2, SamplerSettings(300, 3_000))
     length = 20_000 if method == "augment" else 3_000
-    assert _apart(collapsed, _draws(plan, problem, method, 2, Settings(500, length))).max() < 4
+    assert _apart(collapsed, _draws(plan, problem, method, 2, SamplerSettings(500, length))).max() < 4
 
 
 @pytest.mark.parametrize(("method", "n"), [("individual", 301), ("individual", 3), ("augment", 3), ("augment", 10**6)])
 def test_too_few_or_too_many_records_are_refused(method, n):
     _, problem = _problem(n, tacit.PureDP(1.0))
     with pytest.raises(tacit.InputError, match=f"^Expected n={n} to be from 4 to .* for the {method} method"):
-        problem.model.methods[method].build(problem, Settings(10, 10))
+        problem.model.methods[method].build(problem, SamplerSettings(10, 10))

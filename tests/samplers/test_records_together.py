@@ -1,4 +1,4 @@
-"""Moves of parameters and records at once leave the model's own law as it is."""
+"""Moves of parameters and records at once leave the model's own distribution as it is."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_every_edit_is_noticed(signed, holder):
         replace(signed, id="0" * 32),
         replace(signed, ledger=None),
         replace(signed, ledger={**signed.ledger, "entry": 4}),
-        replace(signed, plan=replace(PLAN, budget=tacit.PureDP(0.25)), law=None),
+        replace(signed, plan=replace(PLAN, budget=tacit.PureDP(0.25)), noise_parameters=None),
         replace(signed, plan=replace(PLAN, schema=tacit.Schema(x=["a", "c"]))),
         replace(signed, simulated=True),
         replace(signed, partials=2),

@@ -352,11 +352,11 @@ def centred_of(matrix):
 
 
 def prior_of(d, **numbers):
-    from tacit.likelihoods.conjugate_gram import Numbers
+    from tacit.likelihoods.conjugate_gram import GramPriorParameters
 
     covariates = {"m0": np.zeros(d), "kappa0": 1.0, "nu0": d + 2.0, "psi0": np.eye(d)}
     coefficients = {"mu0": np.zeros(d + 1), "lambda0": np.eye(d + 1), "a0": 1.0, "b0": 1.0}
-    return Numbers(**{**covariates, **coefficients, **numbers})
+    return GramPriorParameters(**{**covariates, **coefficients, **numbers})
 
 
 def test_the_projection_keeps_n_and_the_sums():

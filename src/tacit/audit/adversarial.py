@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.neighbours import Record
-from tacit.mechanisms.mechanism import Collector
+from tacit.mechanisms.mechanism import Accumulator
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.plan import Plan
 from tacit.schema import Category
@@ -32,7 +32,7 @@ _FAR, _FARTHEST = 1200.0, 2.0**20  # half-widths of a column that is not clamped
 
 
 @dataclass(frozen=True)
-class Pair:
+class NeighbourTables:
     """Two neighbouring tables: ``rows``, each so many times, and one of two ``records``."""
 
     kind: str
@@ -44,40 +44,42 @@ class Pair:
         """Rows of either table."""
         return 1 + sum(count for _, count in self.rows)
 
-    def collected(self, plan: Plan) -> list[Collector]:
+    def collected(self, plan: Plan) -> list[Accumulator]:
         """What the mechanism keeps of each of the two, through the parsing of real cells."""
-        crossing = plan.crossing()
+        calibrated = plan.calibrated_mechanism()
         everything = [record for record, _ in self.rows] + list(self.records)
-        cells = {name: [one[name] for one in everything] for name in crossing.columns}
-        source = open_source(cells, crossing.columns, plan.schema)
+        cells = {name: [one[name] for one in everything] for name in calibrated.columns}
+        source = open_source(cells, calibrated.columns, plan.schema)
         parsed: list[dict[str, Any]] = []
-        for batch in source.batches(plan.schema, crossing.columns, 2**16):
+        for batch in source.batches(plan.schema, calibrated.columns, 2**16):
             count = len(next(iter(batch.columns.values())))
             parsed += [{name: values[i : i + 1] for name, values in batch.columns.items()} for i in range(count)]
-        found: list[Collector] = []
+        found: list[Accumulator] = []
         for last in parsed[len(self.rows) :]:
-            collector = crossing.collector()
+            accumulator = calibrated.accumulator()
             for one, (_, times) in zip(parsed, self.rows, strict=False):
                 if times:
-                    collector.add(one, times=times)
-            collector.add(last, times=1)
-            found.append(collector)
+                    accumulator.add(one, times=times)
+            accumulator.add(last, times=1)
+            found.append(accumulator)
         return found
 
 
-def pairs(crossing: PosteriorDraws, plan: Plan, n: int, *, seed: int = 0, count: int = len(KINDS)) -> Iterator[Pair]:
+def pairs(
+    calibrated: PosteriorDraws, plan: Plan, n: int, *, seed: int = 0, count: int = len(KINDS)
+) -> Iterator[NeighbourTables]:
     """``count`` pairs, the kinds in turn. ``n`` is the number of rows, but for two modes unless a plan declares it."""
-    declared = crossing.rows
+    declared = calibrated.rows
     for i in range(count):
         kind = KINDS[i % len(KINDS)]
         rng = None if i < len(KINDS) else np.random.default_rng([seed, i])
         size = declared or (MANY if kind == "two modes" else n)
-        yield _pair(kind, _Cells(plan, _response(crossing), crossing.columns), size, rng)
+        yield _pair(kind, _Cells(plan, _response(calibrated), calibrated.columns), size, rng)
 
 
-def _response(crossing: PosteriorDraws) -> str:
+def _response(calibrated: PosteriorDraws) -> str:
     """The column that the others are to explain."""
-    response = crossing.loss.rows.response  # pyright: ignore[reportAttributeAccessIssue]
+    response = calibrated.loss.rows.response  # pyright: ignore[reportAttributeAccessIssue]
     return response.column if hasattr(response, "column") else response.numbers[0]
 
 
@@ -117,7 +119,7 @@ class _Cells:
         return any(not isinstance(column, Category) and not column.clamp for column in columns)
 
 
-def _pair(kind: str, cells: _Cells, n: int, rng: Any) -> Pair:
+def _pair(kind: str, cells: _Cells, n: int, rng: Any) -> NeighbourTables:
     """One pair; without ``rng`` the plainest of its kind."""
 
     def random(low: float, high: float, plain: float) -> float:
@@ -133,17 +135,17 @@ def _pair(kind: str, cells: _Cells, n: int, rng: Any) -> Pair:
             x = [loud if cells.free else 1.0] + [0.0] * (cells.covariates - 1)
             near = [share * x[0], *x[1:]]
             rows = ((cells.record(x, y), rest - rest // 2), (cells.record(x, -y), rest // 2))
-            return Pair(kind, rows, (cells.record(near, share * y), cells.record(near, -share * y)))
+            return NeighbourTables(kind, rows, (cells.record(near, share * y), cells.record(near, -share * y)))
         case "few rows":
             corner = (
                 [1.0] * cells.covariates if rng is None else [float(v) for v in rng.choice([-1, 1], cells.covariates)]
             )
             rows = ((cells.record(0.0, 1.0), rest - rest // 2), (cells.record(0.0, -1.0), rest // 2))
-            return Pair(kind, rows, (cells.record(corner, -1.0), cells.record(corner, 1.0)))
+            return NeighbourTables(kind, rows, (cells.record(corner, -1.0), cells.record(corner, 1.0)))
         case "separation":
             edge = random(0.0, 1.0, 1.0)
             rows = ((cells.record(1.0, 1.0), rest - rest // 2), (cells.record(-1.0, -1.0), rest // 2))
-            return Pair(kind, rows, (cells.record(edge, 1.0), cells.record(edge, -1.0)))
+            return NeighbourTables(kind, rows, (cells.record(edge, 1.0), cells.record(edge, -1.0)))
         case _:
             far = _FARTHEST if rng is None else math.exp(random(0, math.log(_FARTHEST), 0))
             spread = [float(v) for v in (np.linspace(-1, 1, 6) if rng is None else rng.uniform(-1, 1, 6))]
@@ -153,4 +155,4 @@ def _pair(kind: str, cells: _Cells, n: int, rng: Any) -> Pair:
                 for i, (value, times) in enumerate(zip(spread, parts, strict=True))
                 if times
             )
-            return Pair(kind, rows, (cells.record(far, 1.0), cells.record(far, -1.0)))
+            return NeighbourTables(kind, rows, (cells.record(far, 1.0), cells.record(far, -1.0)))

@@ -4,8 +4,8 @@ Three kinds of evidence, the strongest that there is for each mechanism:
 
     exact        the privacy curve of the worst pair of records that a search through the real code found, on the
                  lattice as implemented, both ways
-    outcomes     the mechanism run thousands of times: does what comes out follow the law that the curve is about?
-    attack       guesses which data set made an outcome; their errors bound epsilon from below, with confidence
+    outcomes     the mechanism run thousands of times: does what comes out follow the distribution that the curve is
+    about? attack       guesses which data set made an outcome; their errors bound epsilon from below, with confidence
 """
 
 from __future__ import annotations
@@ -138,5 +138,5 @@ def audit(plan: Plan | str | Path, *, runs: int = 2000, n: int = 10, level: floa
 
     plan = as_plan(plan)
     effort = Effort(runs, n, level, seed)
-    subject = plan.client() if isinstance(plan.mechanism, Local) else plan.crossing()
+    subject = plan.local_randomizer() if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
     return Audit(plan, tuple(checks_of(subject, plan, effort)), runs, n, level, seed)

@@ -13,7 +13,7 @@ from tacit.audit.findings import attacked, priced
 from tacit.audit.guess import learnt_scores
 from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
-from tacit.mechanisms.mechanism import Crossing
+from tacit.mechanisms.mechanism import CalibratedMechanism
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
 from tacit.schema import Category
@@ -22,9 +22,9 @@ _PILOT = 40  # runs on each candidate, to see which pair of records is furthest 
 _MOST_PAIRS = 12
 
 
-def black_box(crossing: Crossing, plan: Plan, effort: Effort) -> list[Check]:
+def black_box(calibrated: CalibratedMechanism, plan: Plan, effort: Effort) -> list[Check]:
     """The checks that need nothing but the mechanism itself."""
-    event = crossing.event()
+    event = calibrated.event()
     records = ends(plan)
     checks = [
         priced(event, plan.budget),
@@ -32,9 +32,9 @@ def black_box(crossing: Crossing, plan: Plan, effort: Effort) -> list[Check]:
         charged_once(plan, records[0], min(effort.n, 10)),
     ]
     if effort.runs:
-        pair, filling = _furthest(crossing, plan, effort, records)
+        pair, filling = _furthest(calibrated, plan, effort, records)
         outcomes = [
-            np.array([crossing.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)], dtype=np.float64)
+            np.array([calibrated.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)], dtype=np.float64)
             for one in collected(plan, pair, effort.n, filling)
         ]
         first, second = learnt_scores(*outcomes)
@@ -44,7 +44,7 @@ def black_box(crossing: Crossing, plan: Plan, effort: Effort) -> list[Check]:
 
 def ends(plan: Plan) -> list[Record]:
     """Records at the ends of their columns, opposite ones next to each other."""
-    columns = plan.crossing().columns
+    columns = plan.calibrated_mechanism().columns
     found: list[Record] = []
     for pattern in range(2 ** min(len(columns), 4)):
         for flip in (0, 1):
@@ -57,13 +57,13 @@ def ends(plan: Plan) -> list[Record]:
     return found
 
 
-def _furthest(crossing: Crossing, plan: Plan, effort: Effort, records: list[Record]) -> tuple[Any, Record]:
+def _furthest(calibrated: CalibratedMechanism, plan: Plan, effort: Effort, records: list[Record]) -> tuple[Any, Record]:
     """Of opposite records beside every filling, the pair whose few pilot outcomes differ most in the mean."""
     best: tuple[float, Any, Record] | None = None
     for filling in fillings(plan):
         for pair in islice(zip(records[::2], records[1::2], strict=True), _MOST_PAIRS):
             pilot = [
-                np.array([crossing.cross(one, effort.n, OSEntropy()) for _ in range(_PILOT)], dtype=np.float64)
+                np.array([calibrated.cross(one, effort.n, OSEntropy()) for _ in range(_PILOT)], dtype=np.float64)
                 for one in collected(plan, pair, effort.n, filling)
             ]
             spread = np.sqrt(pilot[0].var(axis=0) + pilot[1].var(axis=0)) + 1e-12

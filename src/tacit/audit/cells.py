@@ -1,4 +1,5 @@
-"""Two laws side by side, cell by cell: what one independent part of an output says about which data set made it.
+"""Two distributions side by side, cell by cell: what one independent part of an output says about which data set made
+it.
 
 Grouping outputs into cells is a function of the output, so nothing that is computed from the cells can exceed the truth
 (data processing): an excess over a claim is a proof, up to rounding. Where every cell is one output it is the truth.
@@ -24,11 +25,11 @@ _NODES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellProbabilities:
     """The log probabilities of the cells under P and under Q, and the largest log ratio of single outputs either way.
 
     ``most`` and ``least`` are the largest and the smallest log P(z) / Q(z) over single outputs z. What the cells leave
-    out of either law has a probability of e^-45 or less.
+    out of either distribution has a probability of e^-45 or less.
     """
 
     log_p: Floats
@@ -37,23 +38,23 @@ class Cells:
     least: float
 
     @property
-    def swapped(self) -> Cells:
+    def swapped(self) -> CellProbabilities:
         """P and Q exchanged."""
-        return Cells(self.log_q, self.log_p, -self.least, -self.most)
+        return CellProbabilities(self.log_q, self.log_p, -self.least, -self.most)
 
 
-def finite_cells(log_p: Any, log_q: Any) -> Cells:
-    """Every output its own cell, from the log probabilities of all outputs under both laws."""
+def finite_cells(log_p: Any, log_q: Any) -> CellProbabilities:
+    """Every output its own cell, from the log probabilities of all outputs under both distributions."""
     p, q = np.asarray(log_p, np.float64), np.asarray(log_q, np.float64)
     for name, total in (("log_p", np.exp(p).sum()), ("log_q", np.exp(q).sum())):
         if not abs(total - 1) < 1e-6:
             raise expected(name, float(total), "to be the logarithms of numbers that sum to 1")
     ratio = _log_ratio(p, q)
-    return Cells(p, q, float(ratio.max()), float(ratio.min()))
+    return CellProbabilities(p, q, float(ratio.max()), float(ratio.min()))
 
 
-def shifted_cells(log_pmf: Callable[[Floats], Floats], shift: int, reach: float) -> Cells:
-    """Integer noise of law ``log_pmf`` against the same noise moved by ``shift``.
+def shifted_cells(log_pmf: Callable[[Floats], Floats], shift: int, reach: float) -> CellProbabilities:
+    """Integer noise of distribution ``log_pmf`` against the same noise moved by ``shift``.
 
     ``reach`` is how far from 0 the noise is looked at. Up to about a million integers are cells of their own. A finer
     lattice is cut into 8192 cells, with edges at both peaks; their sums are integrals between half-integers, which is
@@ -65,20 +66,22 @@ def shifted_cells(log_pmf: Callable[[Floats], Floats], shift: int, reach: float)
         places = np.arange(low, high + 1, dtype=np.float64)
         p, q = log_pmf(places), log_pmf(places - shift)
         ratio = _log_ratio(p, q)
-        return Cells(p, q, float(ratio.max()), float(ratio.min()))
+        return CellProbabilities(p, q, float(ratio.max()), float(ratio.min()))
     edges = np.unique(np.concatenate([np.floor(np.linspace(low, high, _CELLS)), [0.0, 1.0, shift, shift + 1.0]]))
     at_edges = _log_ratio(log_pmf(edges), log_pmf(edges - shift))
     cuts = edges - 0.5
     p, q = _integrals(log_pmf, cuts), _integrals(lambda v: log_pmf(v - shift), cuts)
-    return Cells(p, q, float(at_edges.max()), float(at_edges.min()))
+    return CellProbabilities(p, q, float(at_edges.max()), float(at_edges.min()))
 
 
-def density_cells(log_p: Callable[[Floats], Floats], log_q: Callable[[Floats], Floats], edges: Floats) -> Cells:
+def density_cells(
+    log_p: Callable[[Floats], Floats], log_q: Callable[[Floats], Floats], edges: Floats
+) -> CellProbabilities:
     """Two densities on the line, integrated between neighbouring ``edges``; they must be smooth inside each cell."""
     cuts = np.asarray(edges, np.float64)
     ratio = _log_ratio(log_p(cuts), log_q(cuts))
     finite = ratio[np.isfinite(ratio)]
-    return Cells(_integrals(log_p, cuts), _integrals(log_q, cuts), float(finite.max()), float(finite.min()))
+    return CellProbabilities(_integrals(log_p, cuts), _integrals(log_q, cuts), float(finite.max()), float(finite.min()))
 
 
 def _integrals(log_density: Callable[[Floats], Floats], cuts: Floats) -> Floats:

@@ -1,12 +1,12 @@
 """The privacy curve of one pair of data sets: all that an output with independent parts gives away.
 
-With P and Q the laws of the output on the two data sets and L = log P / Q under P,
+With P and Q the distributions of the output on the two data sets and L = log P / Q under P,
 
     delta(epsilon) = E_P[max(0, 1 - e^(epsilon - L))]     the hockey-stick divergence
     D_a = log E_P[e^((a - 1) L)] / (a - 1)                the Renyi divergence of order a
 
-L is the sum of the parts' own, so its law is the convolution of theirs. Both directions are looked at, always: some
-mechanisms protect one data set from being taken for the other and not the reverse.
+L is the sum of the parts' own, so its distribution is the convolution of theirs. Both directions are looked at,
+always: some mechanisms protect one data set from being taken for the other and not the reverse.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.cells import Cells, Floats
+from tacit.audit.cells import CellProbabilities, Floats
 from tacit.errors import expected
 from tacit.privacy import gaussian
 
@@ -36,7 +36,7 @@ class Curve:
     convolution, which can only lower the result: by less than one part in 10,000 of the range of losses.
     """
 
-    parts: tuple[Cells, ...]
+    parts: tuple[CellProbabilities, ...]
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -49,7 +49,7 @@ class Curve:
 
     def delta(self, epsilon: float) -> float:
         """The hockey-stick divergence at ``epsilon``, in the worse direction."""
-        return max(_stick(losses, masses, certain, epsilon) for losses, masses, certain in self._laws)
+        return max(_stick(losses, masses, certain, epsilon) for losses, masses, certain in self._distributions)
 
     def epsilon_at(self, delta: float) -> float:
         """The least epsilon whose hockey stick is at most ``delta``: what an (epsilon, delta) claim must state."""
@@ -82,12 +82,12 @@ class Curve:
         return found
 
     @cached_property
-    def _laws(self) -> tuple[tuple[Floats, Floats, float], ...]:
+    def _distributions(self) -> tuple[tuple[Floats, Floats, float], ...]:
         return _composed(self.parts), _composed([part.swapped for part in self.parts])
 
 
-def _composed(parts: Sequence[Cells]) -> tuple[Floats, Floats, float]:
-    """The law of L under P: its values, their probabilities, and the probability that it is infinite."""
+def _composed(parts: Sequence[CellProbabilities]) -> tuple[Floats, Floats, float]:
+    """The distribution of L under P: its values, their probabilities, and the probability that it is infinite."""
     found = [_one(part) for part in parts]
     certain = 1 - math.prod(1 - infinite for *_, infinite in found)
     if len(found) == 1:
@@ -106,7 +106,7 @@ def _composed(parts: Sequence[Cells]) -> tuple[Floats, Floats, float]:
     return start + step * np.arange(_GRID, dtype=np.float64), masses, certain
 
 
-def _one(part: Cells) -> tuple[Floats, Floats, float]:
+def _one(part: CellProbabilities) -> tuple[Floats, Floats, float]:
     there = ~np.isneginf(part.log_p)
     p, loss = np.exp(part.log_p[there]), part.log_p[there] - part.log_q[there]
     finite = np.isfinite(loss)

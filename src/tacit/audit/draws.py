@@ -1,4 +1,5 @@
-"""Does the noise that was really drawn follow the law that is claimed for it? Four tests, each with an exact null law.
+"""Does the noise that was really drawn follow the distribution that is claimed for it? Four tests, each with an exact
+null distribution.
 
     fit          every entry against its own probabilities, by chi-square
     low bits     the remainders modulo 16: noise made in floating point leaves gaps in the lattice
@@ -41,7 +42,7 @@ def noise_tests(residuals: Any, noise: Noise) -> dict[str, float]:
 def category_test(codes: Any, probabilities: Any) -> float:
     """The p-value of Pearson's chi-square test that ``codes`` are independent draws of ``probabilities``.
 
-    Codes that are too rare for the chi-square law are put together; one that is impossible settles the matter.
+    Codes that are too rare for the chi-square distribution are put together; one that is impossible settles the matter.
     """
     from scipy.stats import chi2
 
@@ -63,14 +64,18 @@ def _fit(table: Any, noise: Noise) -> float | None:
     runs, entries = table.shape
     if runs < LEAST_RUNS:
         return None
-    cells = max(8, min(64, runs // 300))  # several hundred a cell: the chi-square law must hold far out
+    cells = max(8, min(64, runs // 300))  # several hundred a cell: the chi-square distribution must hold far out
     p_values: list[float] = []
     for i in range(entries):
         alone = replace(noise, scales=(noise.scales[i],))
         peak = float(np.exp(alone.log_pmf(np.zeros((1, 1))))[0, 0])
-        fewer = max(3, min(cells, int(1 / peak)))  # a law on few integers has few cells
+        fewer = max(3, min(cells, int(1 / peak)))  # a distribution on few integers has few cells
         if peak < 1 - 1 / fewer:
-            p_values.append(goodness_of_fit(table[:, i], lambda v, law=alone: law.log_pmf(v[:, None])[:, 0], fewer))
+            p_values.append(
+                goodness_of_fit(
+                    table[:, i], lambda v, distribution=alone: distribution.log_pmf(v[:, None])[:, 0], fewer
+                )
+            )
     return min(1.0, entries * min(p_values)) if p_values else None
 
 
@@ -104,7 +109,9 @@ def _dependence(table: Any) -> float | None:
 
 
 def _repeats(table: Any, noise: Noise) -> float | None:
-    """The number of pairs of equal outcomes, at most Poisson in its upper tail with the mean that the law says."""
+    """The number of pairs of equal outcomes, at most Poisson in its upper tail with the mean that the distribution
+    says.
+    """
     from scipy.stats import poisson
 
     runs = len(table)
@@ -112,7 +119,7 @@ def _repeats(table: Any, noise: Noise) -> float | None:
     pairs = int((counts * (counts - 1) // 2).sum())
     equal = math.prod(_collision(replace(noise, scales=(scale,))) for scale in noise.scales)
     mean = runs * (runs - 1) / 2 * equal
-    if mean > 0.1:  # outcomes repeat by themselves: pairs are then too dependent for the Poisson law
+    if mean > 0.1:  # outcomes repeat by themselves: pairs are then too dependent for the Poisson distribution
         return None
     return float(poisson.sf(pairs - 1, mean)) if pairs else 1.0
 

@@ -15,7 +15,7 @@ from tacit.audit.curve import Curve
 from tacit.audit.effort import Effort
 from tacit.audit.empirical import epsilon_lower_bound
 from tacit.audit.guess import threshold_attack
-from tacit.audit.sensitivity import Found
+from tacit.audit.sensitivity import LargestDifferences
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
@@ -31,7 +31,7 @@ def priced(event: Event, budget: Guarantee) -> Check:
     return Check("price", not fine, words, proof=True)
 
 
-def bounded(found: Found, claimed: Sensitivity, unit: int) -> Check:
+def bounded(found: LargestDifferences, claimed: Sensitivity, unit: int) -> Check:
     """Does a pair of records, through the real code, move the statistic further than claimed?"""
     violated = found.violates(claimed)
     l1, l2 = float(found.l1 / claimed.l1), float(found.l2_squared / claimed.l2_squared) ** 0.5
@@ -92,15 +92,16 @@ def _percent(share: float) -> str:
 
 
 def drawn(p_values: Mapping[str, float], effort: Effort, runs: int) -> Check:
-    """Do the outcomes of the real mechanism follow the law that is claimed for them?"""
+    """Do the outcomes of the real mechanism follow the distribution that is claimed for them?"""
     failed = {name: p for name, p in p_values.items() if p < effort.each}
     if failed:
         name = min(failed, key=failed.__getitem__)
         what = name.rpartition(": ")[2]
-        words = f"{runs:,} real outcomes contradict the stated law: {_FAULTS.get(what, what)} (p = {failed[name]:.2g})."
+        fault = _FAULTS.get(what, what)
+        words = f"{runs:,} real outcomes contradict the stated distribution: {fault} (p = {failed[name]:.2g})."
     else:
         tests = dict.fromkeys(name.rpartition(": ")[2] for name in p_values)
-        words = f"{runs:,} real outcomes agree with the stated law ({', '.join(tests) or 'too few to test'})."
+        words = f"{runs:,} real outcomes agree with the stated distribution ({', '.join(tests) or 'too few to test'})."
     return Check("outcomes", bool(failed), words, proof=False, figures=dict(p_values))
 
 

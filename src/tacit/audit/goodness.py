@@ -1,4 +1,4 @@
-"""Does a sampler follow its own law? A chi-square test of integer samples against an exact log pmf."""
+"""Does a sampler follow its own distribution? A chi-square test of integer samples against an exact log pmf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacit.errors import expected
 
 Floats = NDArray[np.float64]
 
-_DROP = 40.0  # the law beyond exp(-40) of its peak is left to the outermost cells
+_DROP = 40.0  # the distribution beyond exp(-40) of its peak is left to the outermost cells
 _SUMMABLE = 2**20  # ranges up to this long are summed integer by integer
 
 
@@ -20,13 +20,14 @@ def goodness_of_fit(samples: Any, log_pmf: Callable[[Any], Any], cells: int = 64
     """The p-value of Pearson's chi-square test that the integers ``samples`` are independent draws of ``log_pmf``.
 
     ``log_pmf`` maps an array of numbers to log probabilities and must fall on both sides of 0. The integers are
-    grouped, from the law alone, into at most ``cells`` neighbouring intervals of probability at least 1 / ``cells``
-    each. With O_c samples in interval c of probability p_c, the statistic sum_c (O_c - n p_c)^2 / (n p_c) is compared
-    with the chi-square law of (intervals - 1) degrees of freedom. Rejecting below a level a raises a false alarm with
-    probability a, up to the chi-square approximation: keep n / ``cells`` at several hundred for levels down to 1e-6.
+    grouped, from the distribution alone, into at most ``cells`` neighbouring intervals of probability at least 1 /
+    ``cells`` each. With O_c samples in interval c of probability p_c, the statistic sum_c (O_c - n p_c)^2 / (n p_c) is
+    compared with the chi-square distribution of (intervals - 1) degrees of freedom. Rejecting below a level a raises a
+    false alarm with probability a, up to the chi-square approximation: keep n / ``cells`` at several hundred for
+    levels down to 1e-6.
 
-    Short ranges are summed integer by integer. Where the law spreads over more than a million integers, an interval's
-    sum is the integral between half-integers, right to about one part in 1e9 there.
+    Short ranges are summed integer by integer. Where the distribution spreads over more than a million integers, an
+    interval's sum is the integral between half-integers, right to about one part in 1e9 there.
     """
     from scipy.stats import chi2
 
@@ -48,7 +49,7 @@ def _intervals(log_pmf: Callable[[Any], Any], cells: int) -> tuple[Floats, Float
         fine = np.arange(-reach, reach + 2, dtype=np.float64) - 0.5
         masses = np.exp(log_pmf(fine[:-1] + 0.5))
     else:
-        # An edge next to 0: no cell straddles the peak, where a law may have a kink.
+        # An edge next to 0: no cell straddles the peak, where a distribution may have a kink.
         side = np.floor(np.linspace(0.0, 1.0, 4097) * float(reach))
         fine = np.concatenate([-side[:0:-1], side]) - 0.5
         nodes, weights = np.polynomial.legendre.leggauss(8)
@@ -72,7 +73,7 @@ def _intervals(log_pmf: Callable[[Any], Any], cells: int) -> tuple[Floats, Float
 
 
 def _reach(log_pmf: Callable[[Any], Any]) -> int:
-    """The least power of two at which the law has fallen by `_DROP` on both sides."""
+    """The least power of two at which the distribution has fallen by `_DROP` on both sides."""
     peak = float(np.ravel(log_pmf(np.zeros(1)))[0])
     reach = 1
     while float(np.max(log_pmf(np.array([-float(reach), float(reach)])))) > peak - _DROP:

@@ -1,8 +1,8 @@
 """The attacker who counts: guess which of two data sets made each output, and count the errors.
 
-The score of an output is its log likelihood ratio, the strongest there is (Neyman and Pearson), or, where no law is
-known, a linear score learnt from outputs. Half of the runs choose the threshold; the other half is judged by it, so the
-choice costs no confidence.
+The score of an output is its log likelihood ratio, the strongest there is (Neyman and Pearson), or, where no
+distribution is known, a linear score learnt from outputs. Half of the runs choose the threshold; the other half is
+judged by it, so the choice costs no confidence.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def threshold_attack(first: Any, second: Any, *, delta: float, confidence: float
 
 
 def learnt_scores(first: Any, second: Any) -> tuple[Any, Any]:
-    """Scores of outputs (runs, numbers) whose law is unknown: Fisher's discriminant of numbers, squares and signs.
+    """Scores of outputs (runs, numbers) whose distribution is unknown: Fisher's discriminant of numbers, squares and
+    signs.
 
     Learnt from the first halves alone, which is where `threshold_attack` chooses its threshold.
     """

@@ -1,4 +1,6 @@
-"""The audit of local reports: any two records, through the device's own code, against the law of its protocol."""
+"""The audit of local reports: any two records, through the device's own code, against the distribution of its
+protocol.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,16 @@ from tacit.audit.curve import Curve, curve_of
 from tacit.audit.draws import category_test, noise_tests
 from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, bounded, drawn, exact, priced
-from tacit.audit.laws import report_parts
 from tacit.audit.neighbours import Record
+from tacit.audit.output_distributions import report_parts
 from tacit.audit.sensitivity import search_pairs
-from tacit.client import parsed_cell
+from tacit.device import parsed_cell
 from tacit.errors import InputError
 from tacit.noise.entropy import OSEntropy
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
-from tacit.protocols.client import Client
 from tacit.protocols.label_and_vector import LabelAndVector
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.noisy_statistic import NoisyStatistic
 from tacit.protocols.protocol import Protocol
 
@@ -33,19 +35,19 @@ _FEW_INPUTS = 16  # up to so many different inputs, every pair of them is looked
 _FEW_REPORTS = 2**12
 
 
-def local_reports(client: Client, plan: Plan, effort: Effort) -> list[Check]:
+def local_reports(randomizer: LocalRandomizer, plan: Plan, effort: Effort) -> list[Check]:
     """All checks of what one person's device does."""
-    protocol, event = client.protocol, client.protocol.event()
+    protocol, event = randomizer.protocol, randomizer.protocol.event()
     checks = [priced(event, plan.budget)]
 
     def locate(records: Sequence[Record]) -> list[list[int]]:
-        return [[int(v) for v in row] for row in _encoded(client, records)]
+        return [[int(v) for v in row] for row in _encoded(randomizer, records)]
 
     size = protocol.inputs.size
     weights = tuple(Fraction(s) for s in _scales(protocol, size))
     try:
-        found = search_pairs(client.columns, client.schema, weights, locate, seed=effort.seed)
-        pairs: list[tuple[Record, Record]] = [found.l1_pair, found.l2_pair, *_few_pairs(client, locate)]
+        found = search_pairs(randomizer.columns, randomizer.schema, weights, locate, seed=effort.seed)
+        pairs: list[tuple[Record, Record]] = [found.l1_pair, found.l2_pair, *_few_pairs(randomizer, locate)]
         for pair in pairs:
             protocol.check_inputs(np.array(locate(pair)))
     except InputError as error:
@@ -53,7 +55,7 @@ def local_reports(client: Client, plan: Plan, effort: Effort) -> list[Check]:
         return [*checks, Check("public part", True, words, proof=True)]
     if isinstance(protocol, NoisyStatistic):
         own = search_pairs(
-            client.columns, client.schema, protocol.sensitivity.relative_scales, locate, seed=effort.seed
+            randomizer.columns, randomizer.schema, protocol.sensitivity.relative_scales, locate, seed=effort.seed
         )
         checks.append(bounded(own, protocol.sensitivity, protocol.unit))
         pairs += [own.l1_pair, own.l2_pair]
@@ -68,29 +70,29 @@ def local_reports(client: Client, plan: Plan, effort: Effort) -> list[Check]:
         checks.append(exact(curves, plan.budget, event))
         witness = checks[-1].witness
     if effort.runs:
-        checks += _outcomes(client, plan, effort, witness)
+        checks += _outcomes(randomizer, plan, effort, witness)
     return checks
 
 
-def _encoded(client: Client, records: Sequence[Record]) -> Any:
+def _encoded(randomizer: LocalRandomizer, records: Sequence[Record]) -> Any:
     """What the protocol is given for each record, cell by cell as a device parses them."""
-    parsed = [{name: parsed_cell(record, name, client.schema) for name in client.columns} for record in records]
-    together = {name: np.concatenate([one[name] for one in parsed]) for name in client.columns}
-    return client.encoder.encode(together)
+    parsed = [{name: parsed_cell(record, name, randomizer.schema) for name in randomizer.columns} for record in records]
+    together = {name: np.concatenate([one[name] for one in parsed]) for name in randomizer.columns}
+    return randomizer.encoder.encode(together)
 
 
-def _few_pairs(client: Client, locate: Any) -> list[tuple[Record, Record]]:
+def _few_pairs(randomizer: LocalRandomizer, locate: Any) -> list[tuple[Record, Record]]:
     """All pairs of levels, where the device asks for nothing but one column with few levels."""
-    columns = [client.schema.declared(name) for name in client.columns]
+    columns = [randomizer.schema.declared(name) for name in randomizer.columns]
     levels = getattr(columns[0], "levels", None)
     if len(columns) > 1 or levels is None or len(levels) > _FEW_INPUTS:
         return []
-    return [({client.columns[0]: a}, {client.columns[0]: b}) for a, b in combinations(levels, 2)]
+    return [({randomizer.columns[0]: a}, {randomizer.columns[0]: b}) for a, b in combinations(levels, 2)]
 
 
-def _outcomes(client: Client, plan: Plan, effort: Effort, witness: Any) -> list[Check]:
-    protocol = client.protocol
-    inputs = _encoded(client, witness)
+def _outcomes(randomizer: LocalRandomizer, plan: Plan, effort: Effort, witness: Any) -> list[Check]:
+    protocol = randomizer.protocol
+    inputs = _encoded(randomizer, witness)
     p_values: dict[str, float] = {}
     scores: list[Any] = []
     for name, own in zip(("first", "second"), inputs, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacit.mechanisms.mechanism import Collector
+from tacit.mechanisms.mechanism import Accumulator
 from tacit.plan import Plan
 from tacit.schema import Category
 from tacit.sources.open import open_source
@@ -19,7 +19,7 @@ Record = Mapping[str, Any]
 
 def fillings(plan: Plan) -> list[Record]:
     """The records that the rest of a data set may be made of: stand-ins, and both ends of every column."""
-    columns = plan.crossing().columns
+    columns = plan.calibrated_mechanism().columns
     ends: list[Record] = [dict.fromkeys(columns)]
     for side in (0, -1):
         cells: dict[str, Any] = {}
@@ -35,17 +35,17 @@ def table(plan: Plan, record: Record, n: int, filling: Record) -> dict[str, list
     person = plan.mechanism.person
     rows = 1 if person is None else person.max_rows
     some = [filling] * ((n - 1) * rows) + [record] * rows
-    found: dict[str, list[Any]] = {name: [one[name] for one in some] for name in plan.crossing().columns}
+    found: dict[str, list[Any]] = {name: [one[name] for one in some] for name in plan.calibrated_mechanism().columns}
     if person is not None:
         found[person.id] = [i // rows for i in range(n * rows)]
     return found
 
 
-def collected(plan: Plan, records: Sequence[Record], n: int, filling: Record) -> list[Collector]:
+def collected(plan: Plan, records: Sequence[Record], n: int, filling: Record) -> list[Accumulator]:
     """What the mechanism keeps of each of the data sets `table` makes, without repeating the filling's rows."""
-    crossing, person = plan.crossing(), plan.mechanism.person
+    calibrated, person = plan.calibrated_mechanism(), plan.mechanism.person
     rows = 1 if person is None else person.max_rows
-    columns = crossing.columns
+    columns = calibrated.columns
     cells = {name: [one[name] for one in (filling, *records)] for name in columns}
     source = open_source(cells, columns, plan.schema)
     parsed: list[dict[str, Any]] = []
@@ -53,11 +53,11 @@ def collected(plan: Plan, records: Sequence[Record], n: int, filling: Record) ->
         count = len(next(iter(batch.columns.values())))
         parsed += [{name: values[i : i + 1] for name, values in batch.columns.items()} for i in range(count)]
     first, *others = parsed
-    found: list[Collector] = []
+    found: list[Accumulator] = []
     for one in others:
-        collector = crossing.collector()
+        accumulator = calibrated.accumulator()
         if n > 1:
-            collector.add(first, times=(n - 1) * rows)
-        collector.add(one, times=rows)
-        found.append(collector)
+            accumulator.add(first, times=(n - 1) * rows)
+        accumulator.add(one, times=rows)
+        found.append(accumulator)
     return found

@@ -1,10 +1,10 @@
 """The strongest attack on a released draw: guess between two known data sets by the exact density ratio.
 
-An attacker who knows two neighbours D and D' and the law of the release on each can do no better, for equal chances
-beforehand, than to say D' where ln p(theta | D) < ln p(theta | D') (jewson2023, Remark 1; its formula lacks the step
-from the ratio to a probability, Errata J10). Weighing one error more than the other moves the threshold. What such
-guesses prove is a lower bound on epsilon. Where that would need too many runs, `ExactPair` has the two laws on a grid
-and needs none.
+An attacker who knows two neighbours D and D' and the distribution of the release on each can do no better, for equal
+probabilities beforehand, than to say D' where ln p(theta | D) < ln p(theta | D') (jewson2023, Remark 1; its formula
+lacks the step from the ratio to a probability, Errata J10). Weighing one error more than the other moves the
+threshold. What such guesses prove is a lower bound on epsilon. Where that would need too many runs, `ExactPair` has
+the two distributions on a grid and needs none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from tacit.errors import expected
 
 
 def membership_probability(log_ratio: Any) -> Any:
-    """P(the rows were D' | theta) = 1 / (1 + ratio), ratio = p(theta | D) / p(theta | D'), for equal chances before."""
+    """P(the rows were D' | theta) = 1 / (1 + ratio), ratio = p(theta | D) / p(theta | D'), for equal probabilities
+    before.
+    """
     import numpy as np
 
     return 1 / (1 + np.exp(np.clip(log_ratio, -700, 700)))
@@ -69,7 +71,8 @@ def certified_epsilon(
 
 @dataclass(frozen=True)
 class ExactPair:
-    """The laws of a release on two neighbours, as log densities on the nodes of a quadrature with ``log_cells``.
+    """The distributions of a release on two neighbours, as log densities on the nodes of a quadrature with
+    ``log_cells``.
 
     The densities need not be normalised. What comes out is exact up to the error of the quadrature.
     """
@@ -115,8 +118,10 @@ class ExactPair:
 
         picked: list[Any] = []
         for log_density in (self.log_density, self.log_density_neighbour):
-            chances = np.exp(self._normalised(log_density) + self.log_cells).ravel()
-            picked.append(self.log_ratio.ravel()[rng.choice(chances.size, runs, p=chances / chances.sum())])
+            probabilities = np.exp(self._normalised(log_density) + self.log_cells).ravel()
+            picked.append(
+                self.log_ratio.ravel()[rng.choice(probabilities.size, runs, p=probabilities / probabilities.sum())]
+            )
         return picked[0], picked[1]
 
     def _normalised(self, log_density: Any) -> Any:

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.adversarial import Pair, pairs
+from tacit.audit.adversarial import NeighbourTables, pairs
 from tacit.audit.black_box import black_box, ends
 from tacit.audit.check import Check
-from tacit.audit.conjugate_laws import ConjugatePair, pair_cells
+from tacit.audit.conjugate_distributions import ConjugatePair, pair_cells
 from tacit.audit.curve import Curve
 from tacit.audit.draws import LEAST_RUNS
 from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, drawn, exact, priced
+from tacit.audit.grid_distributions import grid, prior_terms, record_terms, row_cells
 from tacit.audit.hard_tables import draw_checks
 from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
 from tacit.audit.real_draws import real_draws
-from tacit.audit.row_laws import grid, prior_terms, record_terms, row_cells
 from tacit.mechanisms.posterior_sample.conjugate import ConjugateLoss
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
@@ -34,36 +34,36 @@ _TABLE_SECONDS = 30.0  # for each of two neighbouring hard tables
 _MOST_PAIRS = 4
 
 
-def posterior_draws(crossing: PosteriorDraws, plan: Plan, effort: Effort) -> list[Check]:
+def posterior_draws(calibrated: PosteriorDraws, plan: Plan, effort: Effort) -> list[Check]:
     """All checks of a plan that releases draws from a posterior."""
-    declared = crossing.loss.settings.n
+    declared = calibrated.loss.settings.n
     effort = effort if declared is None else replace(effort, n=declared)
-    loss = crossing.loss
+    loss = calibrated.loss
     if isinstance(loss, ConjugateLoss):
-        return _conjugate(crossing, loss, plan, effort)
+        return _conjugate(calibrated, loss, plan, effort)
     if isinstance(loss, RowLoss):
-        return _by_rows(crossing, loss, plan, effort)
-    return black_box(crossing, plan, replace(effort, runs=min(effort.runs, _FEW_RUNS)))
+        return _by_rows(calibrated, loss, plan, effort)
+    return black_box(calibrated, plan, replace(effort, runs=min(effort.runs, _FEW_RUNS)))
 
 
-def numbers_of(crossing: PosteriorDraws) -> dict[str, float]:
+def numbers_of(calibrated: PosteriorDraws) -> dict[str, float]:
     """The numbers that the draws are made with."""
-    return dict(crossing.drawn.numbers)
+    return dict(calibrated.drawn.numbers)
 
 
-def _conjugate(crossing: PosteriorDraws, loss: ConjugateLoss, plan: Plan, effort: Effort) -> list[Check]:
+def _conjugate(calibrated: PosteriorDraws, loss: ConjugateLoss, plan: Plan, effort: Effort) -> list[Check]:
     """Every pair of candidate records beside every filling; data sets of one row as well, unless n is declared."""
-    event, k = crossing.event(), crossing.drawn.draws
-    numbers = numbers_of(crossing)
+    event, k = calibrated.event(), calibrated.drawn.draws
+    numbers = numbers_of(calibrated)
     sizes = {effort.n} if loss.settings.n is not None else {1, effort.n}
     curves: list[tuple[Curve, Any]] = []
     pairs: dict[int, tuple[ConjugatePair, Any, Any]] = {}
     for n in sorted(sizes):
         for filling in fillings(plan):
             records = _records(plan)
-            for record, one in zip(combinations(records, 2), _sums(crossing, plan, records, n, filling), strict=True):
+            for record, one in zip(combinations(records, 2), _sums(calibrated, plan, records, n, filling), strict=True):
                 pair = ConjugatePair(loss, numbers, n, *one)
-                curve = Curve((pair_cells(*pair.laws()),) * k)
+                curve = Curve((pair_cells(*pair.distributions()),) * k)
                 pairs[id(curve)] = pair, record, filling
                 curves.append((curve, record))
     checks = [priced(event, plan.budget), exact(curves, plan.budget, event)]
@@ -72,23 +72,23 @@ def _conjugate(crossing: PosteriorDraws, loss: ConjugateLoss, plan: Plan, effort
     checks.append(charged_once(plan, (records or fillings(plan))[0], effort.n))
     if effort.runs:
         worst = next(pairs[id(curve)] for curve, one in curves if one == records and id(curve) in pairs)
-        checks += _outcomes(crossing, plan, effort, *worst)
+        checks += _outcomes(calibrated, plan, effort, *worst)
     return checks
 
 
-def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort) -> list[Check]:
+def _by_rows(calibrated: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort) -> list[Check]:
     """The exact curve on a grid for the pairs of records whose terms differ most; real draws tested and attacked.
 
     Where there is no grid, a few real draws choose the pair. Real draws are made of this pair and of hard tables
     (`tacit.audit.hard_tables`).
     """
-    event, k, numbers = crossing.event(), crossing.drawn.draws, numbers_of(crossing)
+    event, k, numbers = calibrated.event(), calibrated.drawn.draws, numbers_of(calibrated)
     records, rest = ends(plan), fillings(plan)
     thetas = grid(loss, numbers)
     on_grid = thetas is not None
     if thetas is None:
         (some,) = collected(plan, records[:1], effort.n, rest[0])
-        few = real_draws(crossing, some, effort.n, _LEAST_RUNS, seconds=_MOST_SECONDS).values
+        few = real_draws(calibrated, some, effort.n, _LEAST_RUNS, seconds=_MOST_SECONDS).values
         thetas = loss.theta_of(few) if len(few) else np.zeros((1, len(loss.parameters)))
     rows = [one.arrays() for one in collected(plan, [*records, *rest], 1, rest[0])]  # pyright: ignore[reportAttributeAccessIssue]
     together = tuple(np.concatenate([row[i] for row in rows]) for i in (0, 1))
@@ -100,8 +100,8 @@ def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort
     for n in sorted(sizes):
         for filling, term in zip(rest, terms[len(records) :], strict=True):
             base = prior + (n - 1) * term
-            law = np.exp(-(base - base.min())) if on_grid else np.ones(len(thetas))
-            for i, j in _furthest_pairs(terms[: len(records)], law / law.sum()):
+            distribution = np.exp(-(base - base.min())) if on_grid else np.ones(len(thetas))
+            for i, j in _furthest_pairs(terms[: len(records)], distribution / distribution.sum()):
                 pair = records[i], records[j]
                 beside.append((pair, (n, filling)))
                 if on_grid:
@@ -115,17 +115,17 @@ def _by_rows(crossing: PosteriorDraws, loss: RowLoss, plan: Plan, effort: Effort
     checks.append(charged_once(plan, (witness or rest)[0], effort.n))
     if effort.runs:
         n, filling = next(where for pair, where in beside if pair == witness)
-        worst = Pair("worst", ((filling, n - 1),), witness)
-        checks += draw_checks([worst], crossing, plan, effort, seconds=_MOST_SECONDS)
-        hard = list(pairs(crossing, plan, effort.n, seed=effort.seed))
-        checks += draw_checks(hard, crossing, plan, effort, seconds=_TABLE_SECONDS)
+        worst = NeighbourTables("worst", ((filling, n - 1),), witness)
+        checks += draw_checks([worst], calibrated, plan, effort, seconds=_MOST_SECONDS)
+        hard = list(pairs(calibrated, plan, effort.n, seed=effort.seed))
+        checks += draw_checks(hard, calibrated, plan, effort, seconds=_TABLE_SECONDS)
     return checks
 
 
-def _furthest_pairs(terms: Any, law: Any) -> list[tuple[int, int]]:
-    """The pairs of records whose log ratio varies most under a law on the grid."""
-    mean = terms @ law
-    covariance = (terms * law) @ terms.T - np.outer(mean, mean)
+def _furthest_pairs(terms: Any, distribution: Any) -> list[tuple[int, int]]:
+    """The pairs of records whose log ratio varies most under a distribution on the grid."""
+    mean = terms @ distribution
+    covariance = (terms * distribution) @ terms.T - np.outer(mean, mean)
     spread = np.diag(covariance)[:, None] + np.diag(covariance)[None, :] - 2 * covariance
     pairs = sorted(combinations(range(len(terms)), 2), key=lambda pair: -spread[pair])
     return pairs[:_MOST_PAIRS]
@@ -133,38 +133,42 @@ def _furthest_pairs(terms: Any, law: Any) -> list[tuple[int, int]]:
 
 def _records(plan: Plan) -> list[Record]:
     """Missing cells, and every level or both bounds."""
-    (name,) = plan.crossing().columns
+    (name,) = plan.calibrated_mechanism().columns
     column = plan.schema.declared(name)
     cells = column.levels[:6] if isinstance(column, Category) else (column.low, column.high)
     return [{name: cell} for cell in cells]
 
 
-def _sums(crossing: PosteriorDraws, plan: Plan, records: list[Record], n: int, filling: Record) -> Any:
+def _sums(calibrated: PosteriorDraws, plan: Plan, records: list[Record], n: int, filling: Record) -> Any:
     """The sums of both data sets of every pair, in mapped units."""
     found = collected(plan, records, n, filling)
-    assert isinstance(crossing.loss, ConjugateLoss)
-    unit = crossing.loss.conjugacy.statistic.unit
+    assert isinstance(calibrated.loss, ConjugateLoss)
+    unit = calibrated.loss.conjugacy.statistic.unit
     sums = [tuple(total / unit for total in one.totals) for one in found]  # pyright: ignore[reportAttributeAccessIssue]
     return combinations(sums, 2)
 
 
 def _outcomes(
-    crossing: PosteriorDraws, plan: Plan, effort: Effort, pair: ConjugatePair, records: Any, filling: Record
+    calibrated: PosteriorDraws, plan: Plan, effort: Effort, pair: ConjugatePair, records: Any, filling: Record
 ) -> list[Check]:
-    """Real draws against their law, by Kolmogorov and Smirnov, and a likelihood-ratio attack on the first of them."""
+    """Real draws against their distribution, by Kolmogorov and Smirnov, and a likelihood-ratio attack on the first of
+    them.
+    """
     from scipy.stats import kstest
 
     p_values: dict[str, float] = {}
     scores: list[Any] = []
-    laws = pair.laws()
-    for name, law, one in zip(("first", "second"), laws, collected(plan, records, pair.n, filling), strict=True):
-        size = crossing.drawn.parameters
-        values = np.array([crossing.cross(one, pair.n, OSEntropy())[:size] for _ in range(effort.runs)])
-        telling = pair.telling(values / crossing.unit)
+    distributions = pair.distributions()
+    for name, distribution, one in zip(
+        ("first", "second"), distributions, collected(plan, records, pair.n, filling), strict=True
+    ):
+        size = calibrated.drawn.parameters
+        values = np.array([calibrated.cross(one, pair.n, OSEntropy())[:size] for _ in range(effort.runs)])
+        telling = pair.telling(values / calibrated.unit)
         if effort.runs >= LEAST_RUNS:
-            p_values[f"{name}: fit"] = float(kstest(law.uniform(telling), "uniform").pvalue)
+            p_values[f"{name}: fit"] = float(kstest(distribution.uniform(telling), "uniform").pvalue)
             p_values[f"{name}: repeats"] = 0.0 if len(np.unique(values, axis=0)) < effort.runs / 2 else 1.0
-        places = law.place(telling)
-        scores.append(laws[1].log_density(places) - laws[0].log_density(places))
+        places = distribution.place(telling)
+        scores.append(distributions[1].log_density(places) - distributions[0].log_density(places))
     attack = attacked(scores[0], scores[1], plan.budget, effort, records, "a likelihood-ratio attack")
     return [drawn(p_values, effort, 2 * effort.runs), attack]

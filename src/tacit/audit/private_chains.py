@@ -3,7 +3,7 @@
 A release holds the chain's last states; the price is that of every noisy sum on the way. So the attacker is given what
 the proof gives away: the noisy sums of a real run, which of the other rows were taken, and every row but one. Against
 that nobody can do better than the likelihood ratio of the sums under the two neighbours. The noise of the same runs,
-and how many rows they took, are held against the laws that were priced.
+and how many rows they took, are held against the distributions that were priced.
 """
 
 from __future__ import annotations
@@ -41,35 +41,35 @@ class Transcripts:
     taken: list[int] = field(default_factory=list[int])
 
 
-def private_chains(crossing: ChainDraws, plan: Plan, effort: Effort) -> list[Check]:
+def private_chains(calibrated: ChainDraws, plan: Plan, effort: Effort) -> list[Check]:
     """All checks of a plan that releases states of a private chain."""
-    n = crossing.rows
+    n = calibrated.rows
     assert n is not None  # or there is no plan
     effort = replace(effort, n=n)
     records, filling = ends(plan), fillings(plan)[0]
-    pair = furthest(crossing, plan, records, filling)
+    pair = furthest(calibrated, plan, records, filling)
     checks = [
-        priced(crossing.event(), plan.budget),
+        priced(calibrated.event(), plan.budget),
         same_in_public(plan, list(pair), n, few=True),
         charged_once(plan, pair[0], n),
     ]
     if effort.runs:
-        first, second = transcripts(crossing, plan, pair, filling, effort.runs)
-        checks.append(_laws(crossing, effort, first, second))
+        first, second = transcripts(calibrated, plan, pair, filling, effort.runs)
+        checks.append(_distributions(calibrated, effort, first, second))
         how = "a likelihood-ratio attack on every noisy sum"
         checks.append(attacked(np.array(first.scores), np.array(second.scores), plan.budget, effort, pair, how))
     return checks
 
 
-def transcripts(crossing: ChainDraws, plan: Plan, pair: Any, filling: Record, runs: int) -> list[Transcripts]:
+def transcripts(calibrated: ChainDraws, plan: Plan, pair: Any, filling: Record, runs: int) -> list[Transcripts]:
     """Real runs on each of two neighbours; fewer than ``runs`` where they take long.
 
     A score is the log likelihood ratio of all sums, the second neighbour over the first.
     """
-    n = crossing.rows
+    n = calibrated.rows
     assert n is not None
     both = collected(plan, pair, n, filling)
-    known = [_evidence(crossing, one) for one in both]
+    known = [_evidence(calibrated, one) for one in both]
     found: list[Transcripts] = []
     for which, one in enumerate(both):
         seen = Transcripts()
@@ -78,7 +78,7 @@ def transcripts(crossing: ChainDraws, plan: Plan, pair: Any, filling: Record, ru
             len(seen.scores) < _LEAST_RUNS or time.monotonic() - started < _MOST_SECONDS / 2
         ):
             score = 0.0
-            for answer in recorded(crossing, one, n):
+            for answer in recorded(calibrated, one, n):
                 ratio, noise = _read(answer, known, n, which)
                 score += ratio
                 seen.noise.extend(int(v) for v in noise)
@@ -88,23 +88,23 @@ def transcripts(crossing: ChainDraws, plan: Plan, pair: Any, filling: Record, ru
     return found
 
 
-def recorded(crossing: ChainDraws, one: Any, n: int) -> list[Answer]:
+def recorded(calibrated: ChainDraws, one: Any, n: int) -> list[Answer]:
     """The noisy sums of one real run."""
     record: list[Answer] = []
-    crossing.chain.states(dict(crossing.drawn.numbers), one, n, OSEntropy(), record)
+    calibrated.chain.states(dict(calibrated.drawn.numbers), one, n, OSEntropy(), record)
     return record
 
 
-def furthest(crossing: ChainDraws, plan: Plan, records: list[Record], filling: Record) -> tuple[Record, Record]:
+def furthest(calibrated: ChainDraws, plan: Plan, records: list[Record], filling: Record) -> tuple[Record, Record]:
     """The pair of records whose parts in the sums of one run are furthest apart."""
-    n = crossing.rows
+    n = calibrated.rows
     assert n is not None
     data = collected(plan, records, n, filling)
-    answers = recorded(crossing, data[0], n)
+    answers = recorded(calibrated, data[0], n)
     answers = answers[:: max(1, len(answers) // _LOOKED_AT)]
     parts: list[Any] = []
     for one in data:
-        known = _evidence(crossing, one)
+        known = _evidence(calibrated, one)
         parts.append(np.concatenate([_own(answer, known, n) for answer in answers] or [np.zeros(1)]))
     first, second = max(
         combinations(range(len(records)), 2), key=lambda ij: float(np.sum((parts[ij[0]] - parts[ij[1]]) ** 2))
@@ -112,9 +112,9 @@ def furthest(crossing: ChainDraws, plan: Plan, records: list[Record], filling: R
     return records[first], records[second]
 
 
-def _evidence(crossing: ChainDraws, one: Any) -> PrivateSums:
+def _evidence(calibrated: ChainDraws, one: Any) -> PrivateSums:
     """A data set, for the exact sums that the attacker can work out."""
-    return crossing.chain.evidence(dict(crossing.drawn.numbers), one, OSEntropy())
+    return calibrated.chain.evidence(dict(calibrated.drawn.numbers), one, OSEntropy())
 
 
 def _own(answer: Answer, known: PrivateSums, n: int) -> Any:
@@ -126,11 +126,11 @@ def _own(answer: Answer, known: PrivateSums, n: int) -> Any:
 def _read(answer: Answer, known: list[PrivateSums], n: int, which: int) -> tuple[float, Any]:
     """ln P(values | second) / P(values | first) given which of the other rows were taken, and the noise itself."""
     others = answer.taken[answer.taken != n - 1]
-    size, law = len(answer.values), known[0].steps
+    size, distribution = len(answer.values), known[0].steps
     rest = np.asarray(
         answer.values - known[0].exact(answer.vector, answer.state, answer.bound, others, size), np.float64
     )
-    rate, scale = float(law.rate), float(law.scale)
+    rate, scale = float(distribution.rate), float(distribution.scale)
     terms: list[float] = []
     parts = [_own(answer, one, n) for one in known]
     for own in parts:
@@ -140,15 +140,15 @@ def _read(answer: Answer, known: list[PrivateSums], n: int, which: int) -> tuple
     return terms[1] - terms[0], noise
 
 
-def _laws(crossing: ChainDraws, effort: Effort, first: Transcripts, second: Transcripts) -> Check:
-    """Do the noise and the sampling of real runs follow the laws that were priced?"""
+def _distributions(calibrated: ChainDraws, effort: Effort, first: Transcripts, second: Transcripts) -> Check:
+    """Do the noise and the sampling of real runs follow the distributions that were priced?"""
     from scipy.stats import binomtest
 
-    law = crossing.chain.steps(dict(crossing.drawn.numbers))
+    distribution = calibrated.chain.steps(dict(calibrated.drawn.numbers))
     p_values: dict[str, float] = {}
     for name, seen in (("first", first), ("second", second)):
-        tests = noise_tests(np.array(seen.noise, dtype=object)[:, None], RoundedGaussian((law.scale,)))
+        tests = noise_tests(np.array(seen.noise, dtype=object)[:, None], RoundedGaussian((distribution.scale,)))
         p_values |= {f"{name}: {test}": p for test, p in tests.items()}
         trials = len(seen.taken) * effort.n
-        p_values[f"{name}: rows taken"] = float(binomtest(sum(seen.taken), trials, float(law.rate)).pvalue)
+        p_values[f"{name}: rows taken"] = float(binomtest(sum(seen.taken), trials, float(distribution.rate)).pvalue)
     return drawn(p_values, effort, len(first.scores) + len(second.scores))

@@ -22,7 +22,7 @@ from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.iterative.private_sums import Answer, PrivateSums
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
-from tacit.privacy.dominating_pair import AntipodalPair
+from tacit.privacy.dominating_pair import DominatingPair
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, RenyiDP
 from tacit.privacy.self_composition import composed_delta
 from tacit.schema import Category
@@ -33,24 +33,26 @@ _RECORDS = 60
 _TOLERANCE = 1e-3  # relative: what the composition's grid may add
 
 
-def private_descent(crossing: DescentPoint, plan: Plan, effort: Effort) -> list[Check]:
+def private_descent(calibrated: DescentPoint, plan: Plan, effort: Effort) -> list[Check]:
     """All checks of a plan that releases the last point of a private descent."""
-    n = crossing.rows
+    n = calibrated.rows
     assert n is not None  # or there is no plan
     # A descent answers to the same names as a chain.
-    price, *others = private_chains(crossing, plan, replace(effort, n=n))  # pyright: ignore[reportArgumentType]
-    return [price, *_by_vectors(crossing, plan, n, effort.seed), *others]
+    price, *others = private_chains(calibrated, plan, replace(effort, n=n))  # pyright: ignore[reportArgumentType]
+    return [price, *_by_vectors(calibrated, plan, n, effort.seed), *others]
 
 
-def _by_vectors(crossing: DescentPoint, plan: Plan, n: int, seed: int) -> list[Check]:
+def _by_vectors(calibrated: DescentPoint, plan: Plan, n: int, seed: int) -> list[Check]:
     """Every candidate as a row, at points of one real run."""
     records = [*ends(plan), *fillings(plan), *_anywhere(plan, seed)]
-    numbers = dict(crossing.drawn.numbers)
+    numbers = dict(calibrated.drawn.numbers)
     (filled,) = collected(plan, records[:1], n, fillings(plan)[0])
-    run = recorded(crossing, filled, n)  # pyright: ignore[reportArgumentType]
+    run = recorded(calibrated, filled, n)  # pyright: ignore[reportArgumentType]
     answers = run[:: max(1, len(run) // _POINTS)]
-    candidates, beside = (crossing.chain.evidence(numbers, one, OSEntropy()) for one in (_rows(plan, records), filled))
-    law = candidates.steps
+    candidates, beside = (
+        calibrated.chain.evidence(numbers, one, OSEntropy()) for one in (_rows(plan, records), filled)
+    )
+    distribution = candidates.steps
     longest, depends = 0.0, False
     furthest: tuple[float, tuple[Record, Record]] = (0.0, (records[0], records[1]))
     for answer in answers:
@@ -61,17 +63,17 @@ def _by_vectors(crossing: DescentPoint, plan: Plan, n: int, seed: int) -> list[C
         apart = math.dist(vectors[pair[0]].tolist(), vectors[pair[1]].tolist())
         if apart > furthest[0]:
             furthest = apart, (records[pair[0]], records[pair[1]])
-    share_of_radius = longest / law.radius
-    violated = longest > law.radius or depends
-    if longest > law.radius:
+    share_of_radius = longest / distribution.radius
+    violated = longest > distribution.radius or depends
+    if longest > distribution.radius:
         words = f"A row adds a vector {share_of_radius:.6g} times as long as the noise was made for."
     elif depends:
         words = "What a row adds depends on the rows that are taken with it."
     else:
         words = f"The longest vector of a row is {100 * share_of_radius:.4g}% of what the noise was made for."
-    figures = {"longest": share_of_radius, "apart": furthest[0] / law.radius}
+    figures = {"longest": share_of_radius, "apart": furthest[0] / distribution.radius}
     vectors_check = Check("sensitivity", violated, words, proof=True, witness=furthest[1], figures=figures)
-    return [vectors_check, _curve(crossing, plan, furthest)]
+    return [vectors_check, _curve(calibrated, plan, furthest)]
 
 
 def _anywhere(plan: Plan, seed: int) -> list[Record]:
@@ -80,7 +82,7 @@ def _anywhere(plan: Plan, seed: int) -> list[Record]:
     found: list[Record] = []
     for _ in range(_RECORDS):
         cells: dict[str, Any] = {}
-        for name in plan.crossing().columns:
+        for name in plan.calibrated_mechanism().columns:
             column = plan.schema.declared(name)
             cells[name] = (
                 column.levels[int(rng.integers(len(column.levels)))]
@@ -93,9 +95,9 @@ def _anywhere(plan: Plan, seed: int) -> list[Record]:
 
 def _rows(plan: Plan, records: list[Record]) -> Any:
     """One data set of all records."""
-    columns = plan.crossing().columns
+    columns = plan.calibrated_mechanism().columns
     source = open_source({name: [one[name] for one in records] for name in columns}, columns, plan.schema)
-    found = plan.crossing().collector()
+    found = plan.calibrated_mechanism().accumulator()
     for batch in source.batches(plan.schema, columns, 2**16):
         found.add(batch.columns)
     return found
@@ -108,22 +110,26 @@ def _furthest(vectors: Any) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _curve(crossing: DescentPoint, plan: Plan, furthest: tuple[float, tuple[Record, Record]]) -> Check:
+def _curve(calibrated: DescentPoint, plan: Plan, furthest: tuple[float, tuple[Record, Record]]) -> Check:
     """The share of the promise that opposite vectors as far apart as the found ones use, in every step."""
-    law = crossing.chain.steps(dict(crossing.drawn.numbers))
-    half = furthest[0] / (2 * law.radius)
-    multiplier = float(law.multiplier)
+    distribution = calibrated.chain.steps(dict(calibrated.drawn.numbers))
+    half = furthest[0] / (2 * distribution.radius)
+    multiplier = float(distribution.multiplier)
     if half == 0:
         return Check("exact curve", False, "No two records were found that differ.", proof=True, share=0.0)
-    pair = AntipodalPair(max(multiplier / half, 0.05), float(law.rate))
-    share = _share(pair, law.steps, plan.budget)
+    pair = DominatingPair(max(multiplier / half, 0.05), float(distribution.rate))
+    share = _share(pair, distribution.steps, plan.budget)
     violated = share > 1 + _TOLERANCE
     words = f"The furthest pair of records uses {100 * min(share, 10.0):.4g}% of the promise ({plan.budget.symbols})."
-    figures = {"multiplier_of_the_pair": multiplier / half, "rate": float(law.rate), "steps": law.steps}
+    figures = {
+        "multiplier_of_the_pair": multiplier / half,
+        "rate": float(distribution.rate),
+        "steps": distribution.steps,
+    }
     return Check("exact curve", violated, words, proof=True, share=share, witness=furthest[1], figures=figures)
 
 
-def _share(pair: AntipodalPair, steps: int, budget: Guarantee) -> float:
+def _share(pair: DominatingPair, steps: int, budget: Guarantee) -> float:
     """What ``steps`` steps of the pair cost over what is promised, in the promise's own number."""
     mu = 2 * math.sqrt(steps) / pair.multiplier
     match budget:

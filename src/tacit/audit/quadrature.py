@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.cells import Floats
-from tacit.audit.row_laws import MOST_PARAMETERS, potentials, reach
+from tacit.audit.grid_distributions import MOST_PARAMETERS, potentials, reach
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 
 _EVEN = {1: 1001, 2: 161, 3: 33}

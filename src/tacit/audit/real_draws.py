@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.cells import Floats
+from tacit.audit.grid_distributions import MOST_PARAMETERS, potentials, prior_terms, record_terms
 from tacit.audit.quadrature import WORST, Quadrature, quadrature
-from tacit.audit.row_laws import MOST_PARAMETERS, potentials, prior_terms, record_terms
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
-from tacit.models.draw_law import FAILED
+from tacit.models.draw_parameters import FAILED
 from tacit.noise.entropy import OSEntropy
 from tacit.privacy.basis import Basis
 
@@ -50,26 +50,26 @@ class Draws:
 
 
 def real_draws(
-    crossing: PosteriorDraws, collected: Any, n: int, count: int, *, seconds: float, at_once: int = _AT_ONCE
+    calibrated: PosteriorDraws, collected: Any, n: int, count: int, *, seconds: float, at_once: int = _AT_ONCE
 ) -> Draws:
     """``count`` independent draws through the boundary's code, several a call; fewer where they take ``seconds``.
 
     A last batch is not cut off, and at least two are made, so that a draw which is kept shows as a repeat.
     """
-    loss = crossing.loss
+    loss = calibrated.loss
     assert isinstance(loss, RowLoss)
     k = max(1, min(_CHAINS if loss.basis is Basis.ASSUMED else at_once, count // 2))
     many = replace(
-        crossing,
+        calibrated,
         loss=replace(loss, sampling=replace(loss.settings, draws=k)),
-        drawn=replace(crossing.drawn, draws=k),
+        drawn=replace(calibrated.drawn, draws=k),
     )
     found: list[Any] = []
     started = time.monotonic()
     while k * len(found) < count and (len(found) < 2 or time.monotonic() - started < seconds):
         found.append(np.array(many.cross(collected, n, OSEntropy()), np.float64).reshape(k, -1))
     table = np.concatenate(found)[:count]
-    return Draws(np.where(table == FAILED, np.nan, table) / crossing.unit, 0.5 / crossing.unit)
+    return Draws(np.where(table == FAILED, np.nan, table) / calibrated.unit, 0.5 / calibrated.unit)
 
 
 def outside(loss: RowLoss, numbers: dict[str, float], draws: Draws) -> int:
@@ -107,9 +107,9 @@ class Weighted:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What draws are compared with, and in which words; ``law`` is None where there is nothing."""
+    """What draws are compared with, and in which words; ``distribution`` is None where there is nothing."""
 
-    law: Quadrature | Weighted | None
+    distribution: Quadrature | Weighted | None
     words: str
 
 
@@ -186,16 +186,21 @@ def draw_tests(
         found[name] = float(binom.sf(count - 1, len(draws.table), gamma)) if count else 1.0
     unique = len(np.unique(draws.values, axis=0))
     found["repeats"] = 0.0 if len(draws.values) >= 20 and unique < len(draws.values) / 2 else 1.0
-    if against.law is None or not len(draws.values):
+    if against.distribution is None or not len(draws.values):
         return found
-    p_values = _fits(loss, numbers, draws, against.law, records, gamma)
+    p_values = _fits(loss, numbers, draws, against.distribution, records, gamma)
     if p_values:
         found["fit"] = min(1.0, len(p_values) * min(p_values))
     return found
 
 
 def _fits(
-    loss: RowLoss, numbers: dict[str, float], draws: Draws, law: Quadrature | Weighted, records: Any, gamma: float
+    loss: RowLoss,
+    numbers: dict[str, float],
+    draws: Draws,
+    distribution: Quadrature | Weighted,
+    records: Any,
+    gamma: float,
 ) -> list[float]:
     """Kolmogorov and Smirnov on every parameter and on the log ratio of the two records."""
     size, half = draws.values.shape[1], draws.half
@@ -210,19 +215,19 @@ def _fits(
     corners = [ratio(loss.theta_of(draws.values + half * np.array(one))) for one in signs]
     telling = np.min(corners, axis=0), np.max(corners, axis=0)
     alike = bool(np.ptp(telling) < 1e-12)  # of the two records: their ratio says nothing then
-    if isinstance(law, Quadrature):
-        coarse = law.coarser
-        compared = [((low[:, j], high[:, j]), law.marginal(j), coarse.marginal(j)) for j in range(size)]
+    if isinstance(distribution, Quadrature):
+        coarse = distribution.coarser
+        compared = [((low[:, j], high[:, j]), distribution.marginal(j), coarse.marginal(j)) for j in range(size)]
         if not alike:
-            compared.append((telling, law.of(ratio(law.points)), coarse.of(ratio(coarse.points))))
+            compared.append((telling, distribution.of(ratio(distribution.points)), coarse.of(ratio(coarse.points))))
         for ends, fine, rough in compared:
             error = _apart(fine, rough)
             if error <= WORST:
                 found.append(_ks(*ends, *fine, slack=gamma + error))
         return found
-    statistics = [(law.points[:, j], (low[:, j], high[:, j])) for j in range(size)]
-    for statistic, ends in [*statistics, *([] if alike else [(ratio(law.points), telling)])]:
-        found.append(_ks(*ends, *law.of(statistic), slack=gamma, known=law.effective(statistic)))
+    statistics = [(distribution.points[:, j], (low[:, j], high[:, j])) for j in range(size)]
+    for statistic, ends in [*statistics, *([] if alike else [(ratio(distribution.points), telling)])]:
+        found.append(_ks(*ends, *distribution.of(statistic), slack=gamma, known=distribution.effective(statistic)))
     return found
 
 

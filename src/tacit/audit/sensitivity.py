@@ -21,7 +21,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Found:
+class LargestDifferences:
     """The largest differences that were found, in the units of `Sensitivity`, and the records that made them."""
 
     l1: Fraction
@@ -40,7 +40,7 @@ Locate = Callable[[Sequence[Record]], list[list[int]]]
 
 def search_sensitivity(
     statistic: Statistic, schema: Schema, *, seed: int, records: int = 300, rounds: int = 20
-) -> Found:
+) -> LargestDifferences:
     """Search over pairs of records for the largest change of a sum."""
     weights = statistic.sensitivity().relative_scales
 
@@ -59,7 +59,7 @@ def search_pairs(
     seed: int,
     records: int = 300,
     rounds: int = 20,
-) -> Found:
+) -> LargestDifferences:
     """Search over pairs of records: all pairs of a random pool, then improvement of the best one.
 
     ``locate`` is the code under attack; distances are in units of ``weights``. A record is changed cell by cell, and in
@@ -83,7 +83,7 @@ def search_pairs(
             if not improved:
                 break
         best[norm] = (size, pair)
-    return Found(best[1][0], best[2][0], best[1][1], best[2][1])
+    return LargestDifferences(best[1][0], best[2][0], best[1][1], best[2][1])
 
 
 def contribution(statistic: Statistic, schema: Schema, record: Mapping[str, Any]) -> list[int]:

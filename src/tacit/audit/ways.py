@@ -16,11 +16,11 @@ from tacit.audit.posterior_draws import posterior_draws
 from tacit.audit.private_descent import private_descent
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
-from tacit.mechanisms.mechanism import Crossing
+from tacit.mechanisms.mechanism import CalibratedMechanism
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.plan import Plan
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 
 
 @singledispatch
@@ -29,9 +29,9 @@ def checks_of(subject: object, plan: Plan, effort: Effort) -> list[Check]:
     raise TypeError(f"no way to audit {type(subject).__name__}")
 
 
-checks_of.register(Crossing, black_box)
+checks_of.register(CalibratedMechanism, black_box)
 checks_of.register(NoisySums, noisy_sums)
 checks_of.register(PosteriorDraws, posterior_draws)
 checks_of.register(ChainDraws, private_descent)
 checks_of.register(DescentPoint, private_descent)
-checks_of.register(Client, local_reports)
+checks_of.register(LocalRandomizer, local_reports)

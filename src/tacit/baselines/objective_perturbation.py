@@ -81,8 +81,8 @@ class ObjectivePerturbation:
         import numpy as np
 
         x, y, theta = bounded(x, "ball"), np.asarray(y, float), np.asarray(theta, float)
-        chance = 1 / (1 + np.exp(np.clip(y * (theta @ x.T), -700, 700)))
-        b = (y * chance) @ x - self.n * self.total_ridge * theta
-        hessian = np.einsum("...n,ni,nj->...ij", chance * (1 - chance), x, x)
+        probability = 1 / (1 + np.exp(np.clip(y * (theta @ x.T), -700, 700)))
+        b = (y * probability) @ x - self.n * self.total_ridge * theta
+        hessian = np.einsum("...n,ni,nj->...ij", probability * (1 - probability), x, x)
         hessian = hessian + self.n * self.total_ridge * np.eye(self.size)
         return -self.rate * np.linalg.norm(b, axis=-1) + np.linalg.slogdet(hessian)[1]

@@ -23,11 +23,11 @@ def minimiser(x: Any, y: Any, ridge: float, tilt: Any = None) -> Any:
         return float(np.logaddexp(0, -y * (x @ at)).sum() / n + ridge / 2 * at @ at + tilt @ at)
 
     for _ in range(100):
-        chance = 1 / (1 + np.exp(np.clip(y * (x @ theta), -700, 700)))
-        gradient = -x.T @ (y * chance) / n + ridge * theta + tilt
+        probability = 1 / (1 + np.exp(np.clip(y * (x @ theta), -700, 700)))
+        gradient = -x.T @ (y * probability) / n + ridge * theta + tilt
         if np.linalg.norm(gradient) <= 1e-12 * max(1.0, ridge):
             break
-        hessian = (x * (chance * (1 - chance))[:, None]).T @ x / n + ridge * np.eye(p)
+        hessian = (x * (probability * (1 - probability))[:, None]).T @ x / n + ridge * np.eye(p)
         step = np.linalg.solve(hessian, gradient)
         size, here = 1.0, value(theta)
         while size > 1e-10 and value(theta - size * step) > here:

@@ -33,9 +33,9 @@ class Difference:
 def difference(positions: Any) -> Difference:
     """The empirical distribution function of ranks, as places in [0, 1], less the uniform one, in a band.
 
-    The band is simultaneous (Saeilynoja, Buerkner and Vehtari 2022): at each place an interval of the binomial law, all
-    with one and the same tail, chosen so that `INSIDE` of uniform samples of this size stay inside at every place. The
-    tail is found by simulation (seeded), to within about 0.5 percent of `INSIDE`.
+    The band is simultaneous (Saeilynoja, Buerkner and Vehtari 2022): at each place an interval of the binomial
+    distribution, all with one and the same tail, chosen so that `INSIDE` of uniform samples of this size stay inside
+    at every place. The tail is found by simulation (seeded), to within about 0.5 percent of `INSIDE`.
     """
     found = np.sort(np.asarray(positions, np.float64))
     if found.size < 10 or found[0] < 0 or found[-1] > 1:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.calibration.misspecification import Disturbance, as_disturbance
+from tacit._support.renamed import renamed_arguments
+from tacit.calibration.misspecification import Misspecification, as_misspecification
 from tacit.calibration.simulate import Simulation, simulate
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
@@ -64,13 +65,13 @@ class Calibration:
         return calibration_card(self)
 
     def ks(self) -> dict[str, float]:
-        """For each number, the Kolmogorov-Smirnov distance between its ranks and the uniform law."""
+        """For each number, the Kolmogorov-Smirnov distance between its ranks and the uniform distribution."""
         return {name: float(test.statistic) for name, test in self._tests().items()}
 
     def p_values(self) -> dict[str, float]:
         """For each number, the p-value of the Kolmogorov-Smirnov test that its ranks are uniform.
 
-        Each rank is spread uniformly over its cell, which makes the null law exactly uniform.
+        Each rank is spread uniformly over its cell, which makes the null distribution exactly uniform.
         """
         return {name: float(test.pvalue) for name, test in self._tests().items()}
 
@@ -177,6 +178,7 @@ class Calibration:
         return self.non_private
 
 
+@renamed_arguments(leaps="num_leapfrog_steps", disturb="misspecification")
 def calibrate(
     plan: Plan | str | Path,
     *,
@@ -190,21 +192,22 @@ def calibrate(
     warmup: int = 300,
     non_private: bool = False,
     keep_draws: bool = False,
-    disturb: Disturbance | str | None = None,
-    leaps: int | None = None,
+    misspecification: Misspecification | str | None = None,
+    num_leapfrog_steps: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Calibration:
     """Simulate ``trials`` releases, infer all of them with one compiled program, and rank each true parameter.
 
     Of every ``thin`` draws one is ranked, ``draws`` in all; left out, the method says how many make draws independent.
     Means, standard deviations and intervals are those of all draws. ``non_private`` also draws the posterior from the
-    exact statistic of every trial, for comparison; it keeps the ranked draws, as ``keep_draws`` does. ``disturb`` makes
-    the rows depart from the model, see `Disturbance`. The same seed gives the same rows and noise to every method.
+    exact statistic of every trial, for comparison; it keeps the ranked draws, as ``keep_draws`` does.
+    ``misspecification`` makes the rows depart from the model, see `Disturbance`. The same seed gives the same rows and
+    noise to every method.
 
-    Where a method follows Hamiltonian trajectories, ``leaps`` gives all of them that many leaps. Left out, each goes on
-    until it turns back, as in `tacit.infer`, and a whole batch waits for the longest: 16 leaps can be several times
-    faster, and are made for a GPU. Where they are too few draws are not independent, and a right posterior is called
-    uncalibrated.
+    Where a method follows Hamiltonian trajectories, ``num_leapfrog_steps`` gives all of them that many leapfrog steps.
+    Left out, each goes on until it turns back, as in `tacit.infer`, and a whole batch waits for the longest: 16
+    leapfrog steps can be several times faster, and are made for a GPU. Where they are too few draws are not
+    independent, and a right posterior is called uncalibrated.
     """
     plan = as_plan(plan)
     local = isinstance(plan.mechanism, Local)
@@ -214,12 +217,14 @@ def calibrate(
     for name, value in (("trials", trials), ("thin", thin)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise expected(name, value, "to be a whole number, at least 1")
-    few = check_settings(warmup=warmup, draws=draws, chains=1, seed=seed, leaps=leaps)
+    few = check_settings(warmup=warmup, draws=draws, chains=1, seed=seed, num_leapfrog_steps=num_leapfrog_steps)
     try:
-        settings = check_settings(warmup=warmup, draws=draws * thin, chains=1, seed=seed, leaps=leaps)
+        settings = check_settings(
+            warmup=warmup, draws=draws * thin, chains=1, seed=seed, num_leapfrog_steps=num_leapfrog_steps
+        )
     except InputError:
         raise expected("draws", draws, f"to be fewer, as {thin} are drawn for each one that is ranked") from None
-    departure = None if disturb is None else as_disturbance(disturb)
+    departure = None if misspecification is None else as_misspecification(misspecification)
     if departure is not None:
         restated = departure.restated(plan.model, plan.schema, problem.prior)
         problem = problem_of(plan, restated, n)
@@ -243,12 +248,12 @@ def calibrate(
 
 
 def _simulations(
-    plan: Plan, n: int, seeds: Sequence[int], prior: Prior, departure: Disturbance | None
+    plan: Plan, n: int, seeds: Sequence[int], prior: Prior, departure: Misspecification | None
 ) -> Iterator[Simulation]:
     """One simulated release a seed, in order."""
 
     def one(seed: int) -> Simulation:
-        return simulate(plan, n=n, seed=seed, prior=prior, disturb=departure)
+        return simulate(plan, n=n, seed=seed, prior=prior, misspecification=departure)
 
     yield one(seeds[0])  # alone, so that what it imports is there when threads need it
     if n < _MANY_ROWS:

@@ -33,7 +33,7 @@ def histogram_svg(name: str, found: Histogram) -> str:
 
 
 def difference_svg(name: str, found: Difference) -> str:
-    """The difference to the uniform law, in the band that holds all of it 95 times in 100."""
+    """The difference to the uniform distribution, in the band that holds all of it 95 times in 100."""
     reach = 1.15 * max(abs(float(v)) for values in (found.low, found.high, found.values) for v in values)
     places = [float(p) for p in found.places]
     upper = [(p, float(v)) for p, v in zip(places, found.high, strict=True)]
@@ -41,7 +41,8 @@ def difference_svg(name: str, found: Difference) -> str:
     curve = [(p, float(v)) for p, v in zip(places, found.values, strict=True)]
     points = " ".join(f"{_x(x):.1f},{_y(y, -reach, reach):.1f}" for x, y in curve)
     parts = [_area(upper, lower, -reach, reach), f'<polyline class="curve" points="{points}"/>']
-    label = f"Ranks of {name}: the difference to the uniform law {'stays in' if found.inside else 'leaves'} its band"
+    where = "stays in" if found.inside else "leaves"
+    label = f"Ranks of {name}: the difference to the uniform distribution {where} its band"
     return _svg(name, label, parts, -reach, reach, "rank of the truth", "difference")
 
 

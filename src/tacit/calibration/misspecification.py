@@ -1,8 +1,8 @@
 """Named departures from the model, for studies of what happens when its assumptions fail.
 
-A disturbance acts on simulated rows, before the boundary: inference does not know of it. The parameters stay true: the
-means and covariances of the covariates, the coefficients and the scatter of the response around its mean are what they
-were without the disturbance.
+A misspecification acts on simulated rows, before the boundary: inference does not know of it. The parameters stay
+true: the means and covariances of the covariates, the coefficients and the scatter of the response around its mean are
+what they were without the misspecification.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacit.models.linear import LinearRegression
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.model import Model, Prior
 from tacit.models.moment_regression import MomentRegression
-from tacit.models.regression import Design
+from tacit.models.regression import DesignMatrix
 from tacit.runtime.chain import Arrays
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
@@ -27,7 +27,7 @@ _PILOT = (2000, 25)  # data sets and rows by which `clamped` finds its scale
 
 
 @dataclass(frozen=True)
-class Disturbance:
+class Misspecification:
     """One departure from the model.
 
     ``skewed``        each covariate an exponential variate instead of a normal one (skewness 2)
@@ -37,8 +37,8 @@ class Disturbance:
     ``missing``       ``share`` of the cells of each column missing at random, filled with the column's ``missing``
 
     The first three keep the mean and the covariance: with L the Cholesky factor of Sigma_x, a row is x = mu_x + L e,
-    where the entries of e are independent with mean 0 and variance 1, and only their law changes. The response follows
-    the model given the new covariates.
+    where the entries of e are independent with mean 0 and variance 1, and only their distribution changes. The
+    response follows the model given the new covariates.
 
     ``clamped`` is a choice of bounds that are too tight. The rows and the prior are the same as before in the units of
     the data; in mapped units both are larger, by one factor a column, so that on average over the prior the share
@@ -82,21 +82,25 @@ class Disturbance:
         return _reshaped(self.kind, rows, parameters, _plain_design(self.kind, model, schema))
 
 
-DISTURBANCES = {
-    **{kind: Disturbance(kind) for kind in SHAPES},
-    **{f"clamped {share:.0%}": Disturbance("clamped", share) for share in (0.01, 0.05, 0.2)},
-    **{f"missing {share:.0%}": Disturbance("missing", share) for share in (0.05, 0.2)},
+MISSPECIFICATIONS = {
+    **{kind: Misspecification(kind) for kind in SHAPES},
+    **{f"clamped {share:.0%}": Misspecification("clamped", share) for share in (0.01, 0.05, 0.2)},
+    **{f"missing {share:.0%}": Misspecification("missing", share) for share in (0.05, 0.2)},
 }
 
 
-def as_disturbance(value: object) -> Disturbance:
-    """A disturbance, or the name of one."""
-    if isinstance(value, Disturbance):
+def as_misspecification(value: object) -> Misspecification:
+    """A misspecification, or the name of one."""
+    if isinstance(value, Misspecification):
         return value
-    if not isinstance(value, str) or value not in DISTURBANCES:
-        names = ", ".join(DISTURBANCES)
-        raise expected("disturb", value, f"to be a Disturbance or one of {names}{did_you_mean(value, DISTURBANCES)}")
-    return DISTURBANCES[value]
+    if not isinstance(value, str) or value not in MISSPECIFICATIONS:
+        names = ", ".join(MISSPECIFICATIONS)
+        raise expected(
+            "misspecification",
+            value,
+            f"to be a Misspecification or one of {names}{did_you_mean(value, MISSPECIFICATIONS)}",
+        )
+    return MISSPECIFICATIONS[value]
 
 
 def _emptied(rows: Arrays, names: list[str], share: float, schema: Schema, rng: Any) -> Arrays:
@@ -114,28 +118,30 @@ def _emptied(rows: Arrays, names: list[str], share: float, schema: Schema, rng: 
     return changed
 
 
-def _named(disturbance: Disturbance, model: Model, schema: Schema) -> list[str]:
+def _named(misspecification: Misspecification, model: Model, schema: Schema) -> list[str]:
     """The columns that are disturbed."""
     columns = model.statistic(schema).columns
-    if disturbance.cells == "all":
+    if misspecification.cells == "all":
         return list(columns)
     if not isinstance(model, LinearRegression):
-        raise expected("cells", disturbance.cells, "to be all: this family has no response and no covariates")
+        raise expected("cells", misspecification.cells, "to be all: this family has no response and no covariates")
     response = model.design(schema).formula.response
-    return [name for name in columns if (name == response) == (disturbance.cells == "response")]
+    return [name for name in columns if (name == response) == (misspecification.cells == "response")]
 
 
-def _plain_design(kind: str, model: Model, schema: Schema) -> Design:
+def _plain_design(kind: str, model: Model, schema: Schema) -> DesignMatrix:
     """The design, if numbers enter it with an intercept and one by one."""
     design = model.design(schema) if isinstance(model, LinearRegression) else None
     numbers = [] if design is None else [c for c in design.columns if isinstance(c, Scaled)]
     plain = all(len(c.numbers) == 1 and not c.levels for c in numbers)
     if design is None or not design.formula.intercept or not numbers or not plain:
-        raise expected("disturb", kind, "to meet a linear regression with an intercept and numbers, none multiplied")
+        raise expected(
+            "misspecification", kind, "to meet a linear regression with an intercept and numbers, none multiplied"
+        )
     return design
 
 
-def _covariates(design: Design) -> list[tuple[int, Scaled]]:
+def _covariates(design: DesignMatrix) -> list[tuple[int, Scaled]]:
     """The numeric covariates, in the order of mu_x, each with the place of its coefficient."""
     return [(i, column) for i, column in enumerate(design.columns) if isinstance(column, Scaled)]
 
@@ -146,8 +152,10 @@ def _mapped(column: Scaled, rows: Arrays) -> Any:
     return (np.asarray(rows[column.numbers[0]], np.float64) - column.offset) / column.scale
 
 
-def _reshaped(kind: str, rows: Arrays, parameters: Arrays, design: Design) -> Arrays:
-    """Rows whose covariates have another law of the same mean and covariance, the residuals of the response kept."""
+def _reshaped(kind: str, rows: Arrays, parameters: Arrays, design: DesignMatrix) -> Arrays:
+    """Rows whose covariates have another distribution of the same mean and covariance, the residuals of the response
+    kept.
+    """
     import numpy as np
 
     places = _covariates(design)
@@ -179,7 +187,8 @@ class _Reshaping:
         return getattr(self._rng, name)
 
 
-# Each turns standard normal variates into variates of another law with mean 0 and variance 1, by their quantiles.
+# Each turns standard normal variates into variates of another distribution with mean 0 and variance 1, by their
+# quantiles.
 
 
 def _exponential(normal: Any) -> Any:
@@ -204,7 +213,9 @@ def _student(normal: Any) -> Any:
 _SHAPE = {"skewed": _exponential, "discrete": _two_points, "heavy-tailed": _student}
 
 
-def _restated(disturbance: Disturbance, model: Model, design: Design, prior: LinearPrior) -> LinearPrior:
+def _restated(
+    misspecification: Misspecification, model: Model, design: DesignMatrix, prior: LinearPrior
+) -> LinearPrior:
     """The prior when covariate j is multiplied by c_j and the response by c.
 
     Sigma_x and mu_x follow their columns: psi0_j c_j^2 and m0_j c_j. A slope becomes theta_j c / c_j, other
@@ -222,11 +233,11 @@ def _restated(disturbance: Disturbance, model: Model, design: Design, prior: Lin
 
     def factor(column: Scaled) -> float:
         values = np.abs(np.concatenate([_mapped(column, rows) for rows in made]))
-        return 1 / float(np.quantile(values, 1 - float(disturbance.share or 0)))
+        return 1 / float(np.quantile(values, 1 - float(misspecification.share or 0)))
 
     places = _covariates(design)
-    response = factor(design.number_response) if disturbance.cells != "covariates" else 1.0
-    numbers = [factor(column) if disturbance.cells != "response" else 1.0 for _, column in places]
+    response = factor(design.number_response) if misspecification.cells != "covariates" else 1.0
+    numbers = [factor(column) if misspecification.cells != "response" else 1.0 for _, column in places]
     by_coefficient = np.ones(len(design.columns))
     by_coefficient[[i for i, _ in places]] = numbers
     p, d = len(design.columns), len(places)

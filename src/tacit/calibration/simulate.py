@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tacit._support.renamed import renamed_arguments
 from tacit.boundary import collect, needed
-from tacit.calibration.misspecification import Disturbance
+from tacit.calibration.misspecification import Misspecification
 from tacit.errors import expected
 from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for, summary_of
 from tacit.mechanisms.local import Local
@@ -20,7 +21,7 @@ from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 
 _MOST_ROWS = 10**8
 
@@ -50,7 +51,11 @@ class Simulation:
         """What a method is given: the released integers, or the summary of the reports."""
         if isinstance(self.release, Release):
             return self.release.values
-        return [v for group in self.release.groups for v in summary_of(group.plan.model, group.client, group.values)]
+        return [
+            v
+            for group in self.release.groups
+            for v in summary_of(group.plan.model, group.local_randomizer, group.values)
+        ]
 
     def non_private(self, *, seed: int = 0, draws: int = 1000, prior: Any = None) -> dict[str, Any]:
         """Draws (draws, ...) of the posterior that the exact statistic gives: what no noise would have bought."""
@@ -63,6 +68,7 @@ class Simulation:
         return {name: array[0, 0] for name, array in arrays.items()}
 
 
+@renamed_arguments(disturb="misspecification")
 def simulate(
     plan: Plan | str | Path,
     *,
@@ -70,11 +76,11 @@ def simulate(
     seed: int,
     parameters: Mapping[str, Any] | None = None,
     prior: Prior | Mapping[str, Any] | None = None,
-    disturb: Disturbance | None = None,
+    misspecification: Misspecification | None = None,
 ) -> Simulation:
     """Draw parameters from the prior (unless given) and n rows, and release them as `privatize` would, but seeded.
 
-    ``disturb`` makes the rows depart from the model; it cannot bring rows of its own.
+    ``misspecification`` makes the rows depart from the model; it cannot bring rows of its own.
     """
     import numpy as np
 
@@ -88,8 +94,8 @@ def simulate(
     if parameters is None:
         parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
     rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
-    if disturb is not None:
-        rows = disturb.applied(rows, dict(parameters), plan.model, plan.schema, rng)
+    if misspecification is not None:
+        rows = misspecification.applied(rows, dict(parameters), plan.model, plan.schema, rng)
     if isinstance(plan.mechanism, Local):
         return Simulation(_reports(rows, plan, seed), parameters, ())
     person = plan.mechanism.person
@@ -98,11 +104,11 @@ def simulate(
             raise expected("n", n, f"to be a multiple of max_rows={person.max_rows}: everyone has that many rows")
         rows = {**rows, person.id: [i // person.max_rows for i in range(n)]}
     _, collected = collect(open_source(rows, *needed(plan)), plan)
-    crossing = plan.crossing()
+    calibrated = plan.calibrated_mechanism()
     release = Release(
         plan=plan,
         n=n,
-        values=crossing.cross(collected, n, SeededEntropy(seed)),
+        values=calibrated.cross(collected, n, SeededEntropy(seed)),
         dataset=f"simulated-{seed}",
         id=f"simulated-{seed}",
         simulated=True,
@@ -115,7 +121,7 @@ def _reports(rows: Any, plan: Plan, seed: int) -> Reports:
 
     from tacit.sources.open import open_source
 
-    client, entropy = plan.client(), SeededEntropy(seed)
-    batches = open_source(rows, client.columns, plan.schema).batches(plan.schema, client.columns, 2**16)
-    values = np.concatenate([client.reports(batch.columns, entropy) for batch in batches if batch.rows])
-    return Reports((Group(plan, client.protocol, values),), f"simulated-{seed}", simulated=True)
+    randomizer, entropy = plan.local_randomizer(), SeededEntropy(seed)
+    batches = open_source(rows, randomizer.columns, plan.schema).batches(plan.schema, randomizer.columns, 2**16)
+    values = np.concatenate([randomizer.reports(batch.columns, entropy) for batch in batches if batch.rows])
+    return Reports((Group(plan, randomizer.protocol, values),), f"simulated-{seed}", simulated=True)

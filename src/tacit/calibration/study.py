@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.calibration.calibrate import PROBABILITIES, Calibration
-from tacit.calibration.misspecification import DISTURBANCES
+from tacit.calibration.misspecification import MISSPECIFICATIONS
 from tacit.calibration.parts import calibrate_in_parts
 from tacit.errors import InputError, expected
 from tacit.mechanisms.add_noise import NoisySums
@@ -192,13 +192,13 @@ def study(
         "progress": progress,
         "processes": processes,
     }
-    compare = not isinstance(plan.mechanism, Local) and isinstance(plan.crossing(), NoisySums)
+    compare = not isinstance(plan.mechanism, Local) and isinstance(plan.calibrated_mechanism(), NoisySums)
     found = calibrate_in_parts(plan, **shared, non_private=compare)
     departed: dict[str, Calibration] = {}
     refused: dict[str, str] = {}
-    for name in DISTURBANCES if robust else ():
+    for name in MISSPECIFICATIONS if robust else ():
         try:
-            departed[name] = calibrate_in_parts(plan, **shared, disturb=name)
+            departed[name] = calibrate_in_parts(plan, **shared, misspecification=name)
         except InputError as error:
             refused[name] = str(error)
     return Study(plan, _method(plan, method, prior, n), n, trials, seed, level, found, departed, refused)

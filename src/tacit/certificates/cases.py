@@ -126,7 +126,7 @@ def audited() -> list[Case]:
 
 
 def calibrated() -> list[Case]:
-    """One case for every method of every audited case; of the laws of noise, the one that pure epsilon gets."""
+    """One case for every method of every audited case; of the noise distributions, the one that pure epsilon gets."""
     from tacit.infer import method_for, problem_of
 
     found: list[Case] = []

@@ -32,7 +32,7 @@ FILE, PAGE = "certificates.json", "certificates.md"
 
 
 @dataclass(frozen=True)
-class Settings:
+class CertificateSettings:
     """How much is run for a row: ``runs`` of a mechanism, ``trials`` of a posterior on ``rows`` rows."""
 
     runs: int
@@ -48,11 +48,11 @@ class Settings:
             raise expected("parts", self.parts, f"to be a whole number from 1 to {self.trials // 2}")
 
 
-FULL = Settings(runs=4000, trials=500, rows=ROWS, seconds=1800)
-SHORT = Settings(runs=1000, trials=100, rows=ROWS, seconds=120)
+FULL = CertificateSettings(runs=4000, trials=500, rows=ROWS, seconds=1800)
+SHORT = CertificateSettings(runs=1000, trials=100, rows=ROWS, seconds=120)
 
 
-def audit_row(case: Case, settings: Settings) -> dict[str, Any]:
+def audit_row(case: Case, settings: CertificateSettings) -> dict[str, Any]:
     """The figures of one mechanism."""
     from tacit.audit.audit import audit
 
@@ -73,7 +73,7 @@ def audit_row(case: Case, settings: Settings) -> dict[str, Any]:
     }
 
 
-def calibration_row(case: Case, settings: Settings) -> dict[str, Any]:
+def calibration_row(case: Case, settings: CertificateSettings) -> dict[str, Any]:
     """The figures of one posterior."""
     from tacit.calibration.study import study
 
@@ -112,7 +112,7 @@ def calibration_row(case: Case, settings: Settings) -> dict[str, Any]:
 
 def make(
     folder: Path,
-    settings: Settings,
+    settings: CertificateSettings,
     *,
     only: str = "",
     seconds: float | None = None,
@@ -161,7 +161,7 @@ def make(
     return state
 
 
-def _known(rows: dict[str, Any], case: Case, settings: Settings) -> bool:
+def _known(rows: dict[str, Any], case: Case, settings: CertificateSettings) -> bool:
     """Whether a row was made by this version with these settings, or larger ones, under the promise of its plan."""
     from tacit.certificates.table import outdated
 
@@ -211,14 +211,14 @@ def versions() -> dict[str, str]:
     }
 
 
-def _smaller(known: dict[str, Any], settings: Settings) -> bool:
+def _smaller(known: dict[str, Any], settings: CertificateSettings) -> bool:
     """Whether a row was made with less than what is asked for, or failed in less time."""
     if "error" in known:
         return known.get("seconds", 0) * known.get("parts", 1) < settings.seconds * settings.parts
     return known.get("runs", settings.runs) < settings.runs or known.get("trials", settings.trials) < settings.trials
 
 
-def _made(kind: str, case: Case, settings: Settings) -> dict[str, Any]:
+def _made(kind: str, case: Case, settings: CertificateSettings) -> dict[str, Any]:
     """The figures of one row; a refusal or a failure is what the row says then."""
     try:
         return (audit_row if kind == "audits" else calibration_row)(case, settings)
@@ -228,7 +228,7 @@ def _made(kind: str, case: Case, settings: Settings) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {str(error)[:200]}", "seconds": 0}
 
 
-def _apart(kind: str, case: Case, settings: Settings, live: set[Worker]) -> dict[str, Any]:
+def _apart(kind: str, case: Case, settings: CertificateSettings, live: set[Worker]) -> dict[str, Any]:
     """One row in a process of its own, ended when its time is over."""
     worker = Worker(_made, (kind, case, settings))
     live.add(worker)

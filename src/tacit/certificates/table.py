@@ -19,7 +19,7 @@ page; what the columns mean is said in [Audit and calibration](../audit.md). Do 
 _AUDITS = """## Mechanisms
 
 Each row with a verdict was attacked by `tacit audit`: the exact privacy curve of the worst pair of records that was
-found, on the lattice as implemented; the outcomes of real runs with fresh entropy against the stated law; a
+found, on the lattice as implemented; the outcomes of real runs with fresh entropy against the stated distribution; a
 likelihood-ratio attack. **uses** is how much of the promise the worst pair uses. **attack** is the epsilon that the
 attack shows at 95% confidence, for comparison. One audit accuses a right mechanism with a probability of at most 1e-6.
 **basis** is `proved`, or `assumed` where draws come from a Markov chain that nobody bounds: there a verdict is about

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, PlanFile, Prior, Seed, print_json, prior_changes, progress, say
+from tacit.cli.shared import Json, Overwrite, PlanFile, PriorOption, Seed, print_json, prior_changes, progress, say
 
 
 def calibrate(
@@ -17,7 +17,7 @@ def calibrate(
     method: Annotated[
         str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
     ] = None,
-    prior: Prior = None,
+    prior: PriorOption = None,
     robust: Annotated[bool, typer.Option("--robust", help="Repeat it with rows outside the model.")] = False,
     level: Annotated[float, typer.Option("--level", help="The most that a calibrated one is accused with.")] = 1e-3,
     output: Annotated[

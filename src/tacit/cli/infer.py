@@ -11,7 +11,7 @@ import typer
 from tacit.cli.shared import (
     Json,
     Overwrite,
-    Prior,
+    PriorOption,
     Seed,
     Tsv,
     check_form,
@@ -42,7 +42,7 @@ def infer(
     method: Annotated[
         str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
     ] = None,
-    prior: Prior = None,
+    prior: PriorOption = None,
     seed: Seed = 0,
     chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
     draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,

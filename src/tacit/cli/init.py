@@ -25,14 +25,14 @@ def init(
 ) -> None:
     """Start a plan file from the names of the columns. Values, ranges and levels are never read."""
     from tacit._support.files import check_apart, check_writable, write_atomically
-    from tacit.cli.template import filled, skeleton
+    from tacit.cli.template import filled, template
     from tacit.sources.open import header_of
 
     check_apart(output, "output", data=data)
     check_writable(output, name="output", overwrite=False)
     columns = header_of(data)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_json if ask is None else ask
-    text = filled(_asked(columns)) if asking else skeleton(columns)
+    text = filled(_asked(columns)) if asking else template(columns)
     write_atomically(output, text.encode(), name="output", overwrite=False)
     if as_json:
         print_json({"plan": str(output), "columns": columns})

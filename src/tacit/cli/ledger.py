@@ -36,7 +36,7 @@ def new(
     from tacit._support.interrupts import uninterrupted
     from tacit._support.names import check_name
     from tacit.ledger import Ledger
-    from tacit.ledger.unit import unit_of, unit_words
+    from tacit.ledger.privacy_unit import unit_of, unit_words
     from tacit.privacy.guarantees import guarantee_from_plain
 
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
@@ -100,11 +100,11 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check that nothing in the ledger was changed. The file, its chain of hashes, the totals, published releases."""
+    from tacit.cell_screen import Published, load_published
     from tacit.errors import InputError
     from tacit.ledger import Ledger
     from tacit.ledger.head import heads_of
-    from tacit.ledger.unit import unit_words
-    from tacit.screen_release import Published, load_published
+    from tacit.ledger.privacy_unit import unit_words
 
     releases: dict[str, Published] = {}
     for path in release or []:

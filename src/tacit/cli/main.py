@@ -24,7 +24,6 @@ from tacit.cli import (
     calibrate,
     collect,
     design,
-    drawn,
     infer,
     init,
     key,
@@ -32,6 +31,7 @@ from tacit.cli import (
     migrate,
     partial,
     release,
+    released_draws,
     report,
     screen,
 )
@@ -77,7 +77,8 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
 app.add_typer(release.app, name="release")
 app.command()(infer.infer)
-app.command()(drawn.drawn)
+app.command("draws")(released_draws.released_draws)
+app.command("drawn", hidden=True, deprecated=True)(released_draws.released_draws)
 app.command()(report.report)
 app.command()(report.cite)
 app.command()(migrate.migrate)

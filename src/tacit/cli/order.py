@@ -18,7 +18,7 @@ ORDER = (
     "release",
     "key",
     "infer",
-    "drawn",
+    "draws",
     "report",
     "cite",
     "migrate",

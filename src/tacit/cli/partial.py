@@ -29,7 +29,7 @@ def partial(
     import tacit
     from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine
-    from tacit.partials import check_suffix
+    from tacit.partial_sums import check_suffix
     from tacit.privacy.assumptions import TYPED_ELSEWHERE
 
     check_suffix(output)

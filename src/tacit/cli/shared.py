@@ -25,7 +25,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output
 EngineName = Annotated[
     str, typer.Option("--engine", help="Who reads the rows: local, dask, tcp://HOST:PORT (a Dask scheduler) or spark.")
 ]
-Prior = Annotated[
+PriorOption = Annotated[
     list[str] | None,
     typer.Option("--prior", metavar="NAME=VALUE", help="Change a number of the prior; repeatable."),
 ]

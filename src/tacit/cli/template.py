@@ -46,7 +46,7 @@ epsilon = ""
 """
 
 
-def skeleton(columns: Mapping[str, str | None]) -> str:
+def template(columns: Mapping[str, str | None]) -> str:
     """The text of a plan file with blanks, for columns by name, each with its type or None where there is none."""
     for name in columns:
         check_column_name("column name", name)

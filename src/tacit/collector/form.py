@@ -20,7 +20,7 @@ from tacit.plan import Plan
 from tacit.privacy.events import LaplaceEvent, PureEvent
 from tacit.privacy.guarantees import PureDP
 from tacit.privacy.rounding import float_above
-from tacit.protocols.client import Client, LatticeNumber, LevelCode
+from tacit.protocols.local_randomizer import LatticeNumber, LevelCode, LocalRandomizer
 from tacit.protocols.noisy_number import NoisyNumber
 from tacit.protocols.parameters import written_whole
 from tacit.protocols.protocol import Protocol
@@ -54,8 +54,8 @@ class Question:
             raise expected("question", self.name, "to be named by at most 64 letters, digits or _.- characters")
         if not isinstance(self.plan.budget, PureDP):
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to be an epsilon alone")
-        if not isinstance(self.client.protocol, SPOKEN) or not isinstance(
-            self.client.encoder, LevelCode | LatticeNumber
+        if not isinstance(self.local_randomizer.protocol, SPOKEN) or not isinstance(
+            self.local_randomizer.encoder, LevelCode | LatticeNumber
         ):
             known = ", ".join(protocol.kind for protocol in SPOKEN)
             raise expected("protocol", self.protocol.kind, f"of question {self.name!r} to be one of {known}")
@@ -66,9 +66,9 @@ class Question:
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to need less noise")
 
     @cached_property
-    def client(self) -> Client:
+    def local_randomizer(self) -> LocalRandomizer:
         """The device's side; refuses a protocol that does not meet the plan's budget."""
-        return self.plan.client(self.protocol)
+        return self.plan.local_randomizer(self.protocol)
 
     @cached_property
     def _box(self) -> tuple[tuple[int, int], ...]:
@@ -91,8 +91,8 @@ class Question:
 
     def to_plain(self) -> dict[str, Any]:
         """As it stands in a form."""
-        encoder = self.client.encoder
-        plain: dict[str, Any] = {"kind": "level", "column": self.client.columns[0]}
+        encoder = self.local_randomizer.encoder
+        plain: dict[str, Any] = {"kind": "level", "column": self.local_randomizer.columns[0]}
         if isinstance(encoder, LatticeNumber):
             plain |= {"kind": "number", "low": encoder.low, "high": encoder.high}
             plain |= {"first": written_whole(encoder.first), "last": written_whole(encoder.last)}
@@ -125,7 +125,7 @@ class Form:
         names = [question.name for question in self.questions]
         if not 1 <= len(names) <= _MOST_QUESTIONS or len(set(names)) != len(names):
             raise expected("questions", names, f"to be 1 to {_MOST_QUESTIONS}, each with a name of its own")
-        columns = [question.client.columns[0] for question in self.questions]
+        columns = [question.local_randomizer.columns[0] for question in self.questions]
         if len(set(columns)) != len(columns):
             raise expected(
                 "columns", columns, "of the questions to differ: a column that is asked for twice costs twice"
@@ -138,7 +138,9 @@ class Form:
     @classmethod
     def of_plans(cls, dataset: str, plans: Mapping[str, Plan]) -> Form:
         """The form whose questions are ``plans``, by their names, each with its own calibrated protocol."""
-        return cls(dataset, tuple(Question(name, plan, plan.client().protocol) for name, plan in plans.items()))
+        return cls(
+            dataset, tuple(Question(name, plan, plan.local_randomizer().protocol) for name, plan in plans.items())
+        )
 
     @classmethod
     def load(cls, dataset: str, paths: Sequence[Path]) -> Form:

@@ -39,7 +39,7 @@ class RowMoments:
     ``rows`` is the number of rows that S was estimated from.
     """
 
-    slopes: tuple[Any, Any]
+    jacobians: tuple[Any, Any]
     covariance: Any
     rows: int
 
@@ -47,7 +47,7 @@ class RowMoments:
         """I for ``n`` rows and noise with these standard deviations, none for exact sums; never below 0."""
         values, vectors = np.linalg.eigh(n * self.covariance + np.diag(np.square(noise)))
         varies = values > _SINGULAR * values[-1]
-        left, right = ((vectors[:, varies].T @ j) * n for j in self.slopes)
+        left, right = ((vectors[:, varies].T @ j) * n for j in self.jacobians)
         product = left.T @ (right / values[varies, None])
         # The inverse of a covariance that was estimated is too large, by this factor where there is no noise
         # (Kaufman 1967), and by less the more there is.
@@ -66,20 +66,20 @@ def row_moments(plan: Plan, statistic: Statistic, coordinates: Coordinates, at: 
     def mean(moved: Any, half: int) -> Any:
         return _mean(plan, statistic, one_of(coordinates.parameters(moved[None])), [seed, half])
 
-    return RowMoments(slopes_by_halves(mean, at), np.atleast_2d(np.cov(each.T)), rows)
+    return RowMoments(jacobians_by_halves(mean, at), np.atleast_2d(np.cov(each.T)), rows)
 
 
-def slopes_by_halves(value: Callable[[Any, int], Any], at: Any) -> tuple[Any, Any]:
+def jacobians_by_halves(value: Callable[[Any, int], Any], at: Any) -> tuple[Any, Any]:
     """The derivative of ``value`` in each coordinate, twice: ``value(at, half)`` draws other rows for each half.
 
     Central differences with the same rows at both ends.
     """
 
-    def slopes(half: int) -> Any:
+    def jacobians(half: int) -> Any:
         steps = STEP * np.eye(len(at))
         return np.stack([(value(at + step, half) - value(at - step, half)) / (2 * STEP) for step in steps], axis=1)
 
-    return slopes(0), slopes(1)
+    return jacobians(0), jacobians(1)
 
 
 def _mean(plan: Plan, statistic: Statistic, parameters: Arrays, seed: list[int]) -> Any:

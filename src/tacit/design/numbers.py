@@ -15,7 +15,7 @@ from tacit.runtime.chain import Arrays
 def numbers_of(plan: Plan, draws: Arrays) -> dict[str, Any]:
     """Draws (M,) by name: a regression's coefficients in the units of the data, of other families all parameters.
 
-    What belongs to a site alone, such as the law of covariates, is left out.
+    What belongs to a site alone, such as the distribution of covariates, is left out.
     """
     model = plan.model
     if isinstance(model, Regression):

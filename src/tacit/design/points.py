@@ -21,7 +21,7 @@ from tacit.protocols.noisy_statistic import NoisyStatistic
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
+class SumNoise:
     """The standard deviation of the noise on each entry of the sums over n rows: ``once`` + sqrt(n) ``each``."""
 
     once: Any
@@ -32,31 +32,31 @@ class Noise:
         return self.once + n**0.5 * self.each
 
 
-def noise_of(plan: Plan) -> Noise | None:
+def noise_of(plan: Plan) -> SumNoise | None:
     """The noise on the family's sums: once for all rows, or once for each report of what a row adds to them.
 
     None where people report something else than sums of theirs; refuses what is neither.
     """
     if isinstance(plan.mechanism, Local):
-        protocol = plan.client().protocol
+        protocol = plan.local_randomizer().protocol
         if not isinstance(protocol, NoisyStatistic):
             return None
         sd = np.array(protocol.noise.sd) / protocol.unit
-        return Noise(np.zeros(len(sd)), sd)
-    crossing = plan.crossing()
-    if not isinstance(crossing, NoisySums):
+        return SumNoise(np.zeros(len(sd)), sd)
+    calibrated = plan.calibrated_mechanism()
+    if not isinstance(calibrated, NoisySums):
         raise expected("kind", plan.mechanism.kind, 'of [mechanism] to be "noise" or "local" for a design')
-    sd = np.array(crossing.noise.sd) / crossing.unit
-    return Noise(sd, np.zeros(len(sd)))
+    sd = np.array(calibrated.noise.sd) / calibrated.unit
+    return SumNoise(sd, np.zeros(len(sd)))
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ReleasedInformation:
     """What crosses the boundary under one plan, seen from every point: noisy sums, or reports."""
 
     plan: Plan
     rows: tuple[RowMoments, ...]
-    noise: Noise | None
+    noise: SumNoise | None
     reports: tuple[ReportMoments, ...]
 
     def information(self, n: int) -> list[Any]:
@@ -88,14 +88,14 @@ class Points:
         rows = tuple(row_moments(plan, statistic, coordinates, one, seed + i) for i, one in enumerate(at))
         return cls(plan, coordinates, at, rows, numbers_of(plan, dict(draws)), seed)
 
-    def evidence(self, plan: Plan, noise: Noise | None) -> Evidence:
+    def evidence(self, plan: Plan, noise: SumNoise | None) -> ReleasedInformation:
         """Under the same plan with perhaps another budget."""
         reports = (
             ()
             if noise is not None
             else tuple(report_moments(plan, self.coordinates, one, self.seed + i) for i, one in enumerate(self.at))
         )
-        return Evidence(plan, self.rows, noise, reports)
+        return ReleasedInformation(plan, self.rows, noise, reports)
 
     def exact(self, n: int) -> list[Any]:
         """The information of the exact sums over n rows, at each point."""

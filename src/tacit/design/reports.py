@@ -16,9 +16,9 @@ import numpy as np
 
 from tacit.calibration.simulate import simulate
 from tacit.design.coordinates import Coordinates
-from tacit.design.information import at_least_zero, one_of, parsed_rows, slopes_by_halves
+from tacit.design.information import at_least_zero, jacobians_by_halves, one_of, parsed_rows
 from tacit.plan import Plan
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 
 _INPUTS = 1_200  # for each of the two estimates
 _REPORTS, _DIFFERENT = 4_000, 300  # drawn; and the most different ones that are looked at
@@ -37,7 +37,7 @@ class ReportMoments:
 
 def report_moments(plan: Plan, coordinates: Coordinates, at: Any, seed: int) -> ReportMoments:
     """The information of one report at the standard coordinates ``at``."""
-    client = plan.client()
+    randomizer = plan.local_randomizer()
     found = simulate(plan, n=_REPORTS, seed=seed, parameters=one_of(coordinates.parameters(at[None]))).release
     drawn = np.concatenate([group.values for group in found.groups])  # pyright: ignore[reportAttributeAccessIssue]
     reports, counts = np.unique(drawn, axis=0, return_counts=True)
@@ -45,18 +45,20 @@ def report_moments(plan: Plan, coordinates: Coordinates, at: Any, seed: int) -> 
         reports, counts = drawn[:_DIFFERENT], np.ones(_DIFFERENT)
 
     def score(moved: Any, half: int) -> Any:
-        return _log_mixture(plan, client, coordinates, moved, reports, [seed, half])
+        return _log_mixture(plan, randomizer, coordinates, moved, reports, [seed, half])
 
-    first, second = slopes_by_halves(score, at)
+    first, second = jacobians_by_halves(score, at)
     product = (first * (counts / counts.sum())[:, None]).T @ second
     return ReportMoments(at_least_zero(product))
 
 
-def _log_mixture(plan: Plan, client: Client, coordinates: Coordinates, at: Any, reports: Any, seed: list[int]) -> Any:
+def _log_mixture(
+    plan: Plan, randomizer: LocalRandomizer, coordinates: Coordinates, at: Any, reports: Any, seed: list[int]
+) -> Any:
     """log p(r; v) of each report, up to a constant of the report."""
     parameters = one_of(coordinates.parameters(at[None]))
-    inputs = client.encoder.encode(parsed_rows(plan, client.columns, parameters, _INPUTS, seed))
+    inputs = randomizer.encoder.encode(parsed_rows(plan, randomizer.columns, parameters, _INPUTS, seed))
     different, counts = np.unique(inputs, axis=0, return_counts=True)
-    logs = client.protocol.log_pmf(reports[:, None, :], different[None, :, :]) + np.log(counts)
+    logs = randomizer.protocol.log_pmf(reports[:, None, :], different[None, :, :]) + np.log(counts)
     top = logs.max(axis=1, keepdims=True)
     return np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0]

@@ -5,8 +5,8 @@ the prior has mean 0 and covariance 1: with the information I(v) of the release 
 C = (1 + I)^-1, and its mean, over releases, is normal around C I v with covariance C I C. What is shown is the median
 over the parameters. This takes seconds, because I is known for every n and every noise from one simulation of rows.
 
-It is an approximation: of the sums by the central limit theorem, of the posterior by a normal law, of Laplace noise by
-its variance. `check` runs the real inference beside it.
+It is an approximation: of the sums by the central limit theorem, of the posterior by a normal distribution, of Laplace
+noise by its variance. `check` runs the real inference beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from tacit.design.points import Evidence, Points
+    from tacit.design.points import Points, ReleasedInformation
 
 _PRIOR_DRAWS = 2_000
 _MOST_ROWS = 10**12
@@ -36,9 +36,9 @@ class Expectation:
     """What to expect of the 95% interval of one number, the median over parameters from the prior.
 
     ``width`` is in the units in which the posterior shows the number. ``to_prior`` is the width over that of the
-    prior's interval, ``to_exact`` over that of the interval that the exact sums would give. ``sign`` is the chance that
-    the posterior mean has the sign of the truth, for numbers that may have either. ``privacy`` is the share of the
-    posterior variance that the noise is to blame for: 1 - 1 / to_exact^2.
+    prior's interval, ``to_exact`` over that of the interval that the exact sums would give. ``sign`` is the
+    probability that the posterior mean has the sign of the truth, for numbers that may have either. ``privacy`` is the
+    share of the posterior variance that the noise is to blame for: 1 - 1 / to_exact^2.
     """
 
     name: str
@@ -151,7 +151,7 @@ def design(
     return Design(plan, tuple(cells), clamped, seed)
 
 
-def _expectations(points: Points, evidence: Evidence, n: int) -> tuple[Expectation, ...]:
+def _expectations(points: Points, evidence: ReleasedInformation, n: int) -> tuple[Expectation, ...]:
     """What to expect of every number."""
     import numpy as np
 

@@ -20,7 +20,7 @@ from tacit.engines.engine import UNFINISHED, Engine, Job, Progress, Tally, gathe
 from tacit.errors import BROKEN, BrokenMediumError, expected
 from tacit.sources.base import Source, broken
 from tacit.sources.several import Several
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 from tacit.version import __version__
 
 _RETRIES = 2

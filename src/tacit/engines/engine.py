@@ -18,7 +18,7 @@ from tacit.engines.reading import Progress, guarded
 from tacit.errors import BROKEN, BrokenMediumError
 from tacit.schema import Schema
 from tacit.sources.base import Source
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 
 UNFINISHED = "Expected every piece of the data to be counted; the budget counts as spent."
 _CELLS = 2**22  # parsed at once by one thread

@@ -19,7 +19,7 @@ from tacit.errors import BROKEN, BrokenMediumError
 from tacit.sources.base import Source, broken
 
 Progress = Callable[[int], None]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 STEP = 2**16  # rows that progress is told of at once
 
@@ -61,7 +61,7 @@ def announced(source: Source, columns: Sequence[str]) -> Announced:
     return Announced(source.rows(columns), source.files())
 
 
-def guarded(action: Callable[[], Found]) -> Found:
+def guarded(action: Callable[[], Result]) -> Result:
     """Do what reads rows, in silence. A broken medium is told in its own sentence, any other fault in a fixed one.
 
     A fault's own message may quote a row, and so may the frames of its traceback. So the error that comes out is a new

@@ -20,7 +20,7 @@ from tacit.engines.engine import Engine, Job, Progress, Tally, gather, tally
 from tacit.engines.reading import silence
 from tacit.errors import expected
 from tacit.sources.base import Pull
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 
 _SMALL = 2**17  # rows that are added up before a second thread has started
 _LOOK_SECONDS = 0.1  # how often a thread that waits looks if Ctrl-C was pressed

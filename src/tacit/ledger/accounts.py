@@ -10,8 +10,8 @@ from tacit._support.printable import flaw
 from tacit.errors import InputError, shown
 from tacit.ledger.basis import read_basis
 from tacit.ledger.chain import Entry
+from tacit.ledger.privacy_unit import read_privacy_unit
 from tacit.ledger.state import State
-from tacit.ledger.unit import read_unit
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
@@ -83,7 +83,7 @@ def opened(entry: Entry) -> tuple[str, State]:
     name = content["dataset"]
     if not isinstance(name, str) or flaw(name):
         raise InputError("the name of its data set is no text that is shown as itself")
-    return name, State(guarantee_from_plain(content["total"]), read_unit(content["unit"]))
+    return name, State(guarantee_from_plain(content["total"]), read_privacy_unit(content["unit"]))
 
 
 def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> None:
@@ -99,7 +99,7 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
                 raise InputError(f"the data set {shown(name)} has a total already")
             accounts[name] = Account(state, state)
         case "spend":
-            account, unit = accounts[content["dataset"]], read_unit(content["unit"])
+            account, unit = accounts[content["dataset"]], read_privacy_unit(content["unit"])
             if unit != account.unit:
                 raise InputError(f"its unit is {shown(unit)}, and that of the data set is {shown(account.unit)}")
             event = event_from_plain(content["event"])

@@ -19,7 +19,7 @@ from tacit.privacy.sums import sum_of
 
 
 @dataclass(frozen=True)
-class Spending:
+class SpentByDefinition:
     """What ``spends`` of an account add up to under each definition; None where nothing finite is proved."""
 
     spends: int
@@ -60,9 +60,9 @@ class Balance:
     mu: float | None
     approximate: float | None
     delta: float | None
-    proved: Spending
-    assumed: Spending
-    untold: Spending
+    proved: SpentByDefinition
+    assumed: SpentByDefinition
+    untold: SpentByDefinition
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""
@@ -116,9 +116,9 @@ def check_delta(delta: object) -> None:
         raise expected("delta", delta, "to lie strictly between 0 and 1")
 
 
-def _spending(events: Sequence[Event], delta: float | None) -> Spending:
+def _spending(events: Sequence[Event], delta: float | None) -> SpentByDefinition:
     mu_squared = sum_of(Filter(GDP(1.0)).price(event) for event in events)
-    return Spending(
+    return SpentByDefinition(
         spends=len(events),
         epsilon=_finite(sum_of(event.epsilon() for event in events)),
         rho=_finite(sum_of(event.rho() for event in events)),
@@ -128,7 +128,7 @@ def _spending(events: Sequence[Event], delta: float | None) -> Spending:
     )
 
 
-def _by_definition(amounts: Balance | Largest | Spending) -> dict[str, Any]:
+def _by_definition(amounts: Balance | Largest | SpentByDefinition) -> dict[str, Any]:
     known = amounts.approximate is not None
     return {
         "epsilon": amounts.epsilon,

@@ -17,15 +17,15 @@ from tacit.ledger.balance import Balance, balance, check_delta
 from tacit.ledger.book import Book, BrokenError, check_dataset, kept_wrongly, ledger_id
 from tacit.ledger.chain import HASH, Entry, Receipt, read_chain
 from tacit.ledger.head import Head, heads_of, today
+from tacit.ledger.privacy_unit import unit_of
 from tacit.ledger.published import disagreements
 from tacit.ledger.state import State
-from tacit.ledger.unit import unit_of
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from tacit.screen_release import Published
+    from tacit.cell_screen import Published
 
 
 class Ledger:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import InputError
 from tacit.ledger.chain import Entry, Receipt, digest
-from tacit.ledger.unit import unit_of
+from tacit.ledger.privacy_unit import unit_of
 
 if TYPE_CHECKING:
-    from tacit.screen_release import Published
+    from tacit.cell_screen import Published
 
 
 def disagreements(entries: Sequence[Entry], releases: Mapping[str, Published]) -> list[str]:

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from tacit._support.canonical_json import canonical, digest
 from tacit.errors import InputError
-from tacit.ledger.unit import read_unit
+from tacit.ledger.privacy_unit import read_privacy_unit
 from tacit.privacy.events import Event, Price
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
@@ -50,7 +50,9 @@ class State:
         plain = json.loads(text)
         if not isinstance(plain, dict) or set(plain) != {"total", "unit", "spent"}:
             raise InputError("Expected an account to have a total, a unit and what was spent.")
-        return cls(guarantee_from_plain(plain["total"]), read_unit(plain["unit"]), Spent.from_plain(plain["spent"]))
+        return cls(
+            guarantee_from_plain(plain["total"]), read_privacy_unit(plain["unit"]), Spent.from_plain(plain["spent"])
+        )
 
     def agrees(self, other: State, *, sums: bool) -> bool:
         """Whether the two are the same account, up to the last digits of computed prices; or ``sums`` left aside."""

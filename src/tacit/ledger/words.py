@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tacit.ledger.balance import Balance, Spending
+from tacit.ledger.balance import Balance, SpentByDefinition
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.unit import unit_words
+from tacit.ledger.privacy_unit import unit_words
 from tacit.privacy.guarantees import GDP
 from tacit.privacy.sums import written_down, written_up
 
@@ -41,7 +41,7 @@ def _dataset(balance: Balance) -> list[str]:
     return lines
 
 
-def _sums(amounts: Balance | Spending) -> str:
+def _sums(amounts: Balance | SpentByDefinition) -> str:
     sums = [
         f"{symbol} = {written_up(value)}"
         for symbol, value in (("epsilon", amounts.epsilon), ("rho", amounts.rho), ("mu", amounts.mu))

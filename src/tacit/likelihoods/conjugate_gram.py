@@ -1,4 +1,5 @@
-"""The normal-Wishart law of a Gram matrix with every parameter integrated out, and the parameters given the matrix.
+"""The normal-Wishart distribution of a Gram matrix with every parameter integrated out, and the parameters given the
+matrix.
 
 Rows (1, x, y) with x ~ N(mu_x, Sigma_x), y | x ~ N(theta'(1, x), sigma^2) and the priors
 
@@ -10,12 +11,13 @@ The Gram matrix B of (1, x, y) is sufficient. With d covariates, p = d + 1, S th
 
     (n-d-2)/2 log|S| - (nu0+n)/2 log|Psi_n| - 1/2 log|S| + ((n-p)/2 - 1) log RSS - 1/2 log|G + Lambda0| - a_n log b_n
 
-The first two terms are the law of (sum x, S): normal-Wishart, mixed over the normal-inverse-Wishart prior. The others
-are the law of (X'y, y'y) given X: least-squares estimate and RSS, mixed over the normal-inverse-gamma prior; log|S|
-enters through |G| = n |S|. Given B, (theta, sigma^2) and (mu_x, Sigma_x) are independent and conjugate.
+The first two terms are the distribution of (sum x, S): normal-Wishart, mixed over the normal-inverse-Wishart prior.
+The others are the distribution of (X'y, y'y) given X: least-squares estimate and RSS, mixed over the
+normal-inverse-gamma prior; log|S| enters through |G| = n |S|. Given B, (theta, sigma^2) and (mu_x, Sigma_x) are
+independent and conjugate.
 
-Several sites have their own rows and their own law of x, and share theta and sigma. Then the first terms, to log RSS,
-are added up over sites, and the last two are those of all sites together (`response`).
+Several sites have their own rows and their own distribution of x, and share theta and sigma. Then the first terms, to
+log RSS, are added up over sites, and the last two are those of all sites together (`response`).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from jax.scipy.linalg import solve_triangular
 from tacit.likelihoods.response import Fit, ResponsePrior, Update, draw, log_evidence, update
 
 
-class Numbers(NamedTuple):
+class GramPriorParameters(NamedTuple):
     """The numbers of both priors."""
 
     m0: Any
@@ -70,12 +72,12 @@ def fit(centred: Centred, n: Any) -> Fit:
     return Fit(gram, estimate, factor[-1, -1] ** 2)
 
 
-def regression(centred: Centred, n: Any, prior: Numbers) -> Update:
+def regression(centred: Centred, n: Any, prior: GramPriorParameters) -> Update:
     """The conjugate update of theta and sigma from the rows of one site."""
     return update(Fit(*(part[None] for part in fit(centred, n))), n, prior.response)
 
 
-def covariates(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any]:
+def covariates(centred: Centred, n: Any, prior: GramPriorParameters) -> tuple[Any, Any, Any]:
     """The Cholesky factor of Psi_n, m_n and nu_n."""
     sums, factor = centred.sums[:-1], centred.factor[:-1, :-1]
     apart = sums / n - prior.m0
@@ -83,12 +85,12 @@ def covariates(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any]
     return jnp.linalg.cholesky(psi), (prior.kappa0 * prior.m0 + sums) / (prior.kappa0 + n), prior.nu0 + n
 
 
-def log_density(centred: Centred, n: Any, prior: Numbers) -> Any:
+def log_density(centred: Centred, n: Any, prior: GramPriorParameters) -> Any:
     """The log density above, up to a constant."""
     return log_site(centred, n, prior) + log_evidence(regression(centred, n, prior))
 
 
-def log_site(centred: Centred, n: Any, prior: Numbers) -> Any:
+def log_site(centred: Centred, n: Any, prior: GramPriorParameters) -> Any:
     """The part of the log density that belongs to one site alone: all but the last two terms."""
     diagonal = jnp.diagonal(centred.factor)
     d = centred.sums.shape[0] - 1
@@ -98,7 +100,7 @@ def log_site(centred: Centred, n: Any, prior: Numbers) -> Any:
     return (n - d - 3) / 2 * log_s - nu * jnp.sum(jnp.log(jnp.diagonal(psi_root))) + ((n - d - 1) / 2 - 1) * log_rss
 
 
-def draw_parameters(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[str, Any]:
+def draw_parameters(key: Any, centred: Centred, n: Any, prior: GramPriorParameters) -> dict[str, Any]:
     """theta, sigma, mu_x and Sigma_x given the Gram matrix of one site, exactly."""
     for_response, for_covariates = jax.random.split(key)
     return {
@@ -107,7 +109,7 @@ def draw_parameters(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[
     }
 
 
-def draw_covariates(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[str, Any]:
+def draw_covariates(key: Any, centred: Centred, n: Any, prior: GramPriorParameters) -> dict[str, Any]:
     """mu_x and Sigma_x given the Gram matrix, exactly."""
     for_diagonal, for_normal = jax.random.split(key)
     d = centred.sums.shape[0] - 1
@@ -115,7 +117,7 @@ def draw_covariates(key: Any, centred: Centred, n: Any, prior: Numbers) -> dict[
     return placed_covariates(centred, n, prior, gammas, jax.random.normal(for_normal, (d + 1, d)))
 
 
-def placed_covariates(centred: Centred, n: Any, prior: Numbers, gammas: Any, noise: Any) -> dict[str, Any]:
+def placed_covariates(centred: Centred, n: Any, prior: GramPriorParameters, gammas: Any, noise: Any) -> dict[str, Any]:
     """mu_x and Sigma_x made of d ``gammas`` of shapes (nu_n - i) / 2, i from 0, and (d + 1, d) standard normals."""
     psi_root, m, _ = covariates(centred, n, prior)
     # Bartlett: with A lower triangular, A_ii^2 ~ chi2(nu - i), the matrix (L A^-T)(L A^-T)' is inverse Wishart.

@@ -23,8 +23,9 @@ variance (docs/errata.md, K6). Cells are mixed as
 
     mean = sum_c pi_c mean_c,    Cov = sum_c pi_c (Cov_c + (mean_c - mean)(mean_c - mean)').
 
-Where F comes from quadrature in its Hermite form, Cov is the covariance of a law with finitely many values of u, so it
-is positive semidefinite up to rounding; `_JITTER` of each variance is added to it, a thousand times what rounding does.
+Where F comes from quadrature in its Hermite form, Cov is the covariance of a distribution with finitely many values of
+u, so it is positive semidefinite up to rounding; `_JITTER` of each variance is added to it, a thousand times what
+rounding does.
 
 Work is O(K Q^2) for K cells and Q monomials, of order d^4; the products with D_c are left out for a single cell.
 """
@@ -56,16 +57,16 @@ class Monomials(NamedTuple):
     mix: Any
 
 
-class RowLaw(NamedTuple):
-    """How rows arise: chances pi of the cells (K,), means (K, d), and any square ``root`` with S = root root'."""
+class RowDistribution(NamedTuple):
+    """How rows arise: probabilities pi of the cells (K,), means (K, d), and any square ``root`` with S = root root'."""
 
-    chances: Any
+    probabilities: Any
     means: Any
     root: Any
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class CellDesign:
     """What is released, and how design vectors depend on cells and numbers.
 
     ``constants`` (K, p) and ``slopes`` (K, p, d) are the a_c and B_c. They hold 0 and 1 only, so that every entry of w
@@ -116,24 +117,24 @@ class Design:
         return Monomials(np.eye(d + 1)[np.stack([i, j])], np.eye(2)[r], None if plain else mix)
 
 
-def row_mean(design: Design, link: Link, theta: Any, law: RowLaw) -> Any:
+def row_mean(design: CellDesign, link: Link, theta: Any, distribution: RowDistribution) -> Any:
     """E of the released entries of one row."""
-    return law.chances @ _cell_means(design, _cells(design, link, theta, law))
+    return distribution.probabilities @ _cell_means(design, _cells(design, link, theta, distribution))
 
 
-def row_moments(design: Design, link: Link, theta: Any, law: RowLaw) -> tuple[Any, Any]:
+def row_moments(design: CellDesign, link: Link, theta: Any, distribution: RowDistribution) -> tuple[Any, Any]:
     """E and Cov of the released entries of one row."""
-    cells = _cells(design, link, theta, law)
+    cells = _cells(design, link, theta, distribution)
     means = _cell_means(design, cells)
-    mean = law.chances @ means
-    covariance = law.chances[:, None, None] * _cell_covariances(design, cells)
+    mean = distribution.probabilities @ means
+    covariance = distribution.probabilities[:, None, None] * _cell_covariances(design, cells)
     mix = design.monomials.mix
     if mix is None:
         covariance = covariance[0]
     else:
         covariance = jnp.einsum("keq,kqf->ef", mix, jnp.einsum("kqu,kfu->kqf", covariance, mix))
         away = means - mean
-        covariance = covariance + (law.chances[:, None] * away).T @ away
+        covariance = covariance + (distribution.probabilities[:, None] * away).T @ away
     return mean, covariance + jnp.diag(_JITTER * jnp.diagonal(covariance))
 
 
@@ -156,27 +157,27 @@ for _r, _a, _s, _b in np.ndindex(2, 3, 2, 3):
     _PLACES[_r, _a, _s, _b, _r + _s, _a + _b] = 1.0
 
 
-def _cells(design: Design, link: Link, theta: Any, law: RowLaw) -> _Cells:
+def _cells(design: CellDesign, link: Link, theta: Any, distribution: RowDistribution) -> _Cells:
     count, _, d = design.sizes
     factors, powers, _ = design.monomials
     slopes = jnp.einsum("kpd,p->kd", np.asarray(design.slopes, float), theta)
-    halves = slopes @ law.root
-    centre = np.asarray(design.constants, float) @ theta + jnp.sum(slopes * law.means, axis=1)
+    halves = slopes @ distribution.root
+    centre = np.asarray(design.constants, float) @ theta + jnp.sum(slopes * distribution.means, axis=1)
     first_and_second = expectations(link, centre, jnp.sum(halves**2, axis=1))
     orders = jnp.concatenate([np.eye(1, 5)[:, :, None] * np.ones(count), first_and_second])
     # m and q of v in the last axis, then of each factor of each monomial.
-    shifts = jnp.stack([law.means, halves @ law.root.T], axis=2)
+    shifts = jnp.stack([distribution.means, halves @ distribution.root.T], axis=2)
     shifts = jnp.concatenate([jnp.broadcast_to(np.array([1.0, 0.0]), (count, 1, 2)), shifts], axis=1)
     shifts = jnp.einsum("jqv,kva->kjqa", factors, shifts)
     # Without the constant, which has no covariance.
     numbers = factors[:, :, 1:].reshape(2 * len(powers), d)
-    covariance = (numbers @ law.root) @ (numbers @ law.root).T
+    covariance = (numbers @ distribution.root) @ (numbers @ distribution.root).T
     covariance = covariance.reshape(2, len(powers), 2, len(powers))
     one, other = shifts[:, 0], shifts[:, 1]
     coefficients = jnp.stack(
         [
             one[..., 0] * other[..., 0]
-            + jnp.sum((factors[0, :, 1:] @ law.root) * (factors[1, :, 1:] @ law.root), axis=1),
+            + jnp.sum((factors[0, :, 1:] @ distribution.root) * (factors[1, :, 1:] @ distribution.root), axis=1),
             one[..., 0] * other[..., 1] + one[..., 1] * other[..., 0],
             one[..., 1] * other[..., 1],
         ],
@@ -190,14 +191,14 @@ def _cells(design: Design, link: Link, theta: Any, law: RowLaw) -> _Cells:
     )
 
 
-def _cell_means(design: Design, cells: _Cells) -> Any:
+def _cell_means(design: CellDesign, cells: _Cells) -> Any:
     """E of the entries in each cell: (K, entries)."""
     means = jnp.einsum("kqra,kra->kq", cells.coefficients, cells.orders[:, 0, 0])
     mix = design.monomials.mix
     return means if mix is None else jnp.einsum("keq,kq->ke", mix, means)
 
 
-def _cell_covariances(design: Design, cells: _Cells) -> Any:
+def _cell_covariances(design: CellDesign, cells: _Cells) -> Any:
     """Cov of the monomials in each cell: (K, Q, Q)."""
     count, q = cells.coefficients.shape[:2]
     orders = cells.orders.reshape(count, 6, 6)

@@ -1,6 +1,6 @@
 """How likely posterior draws are when the sum of the rows behind them is normal.
 
-A released draw w comes from a Gamma or normal law whose parameters are linear in the sum s of the clamped rows
+A released draw w comes from a Gamma or normal distribution whose parameters are linear in the sum s of the clamped rows
 (`models.conjugate.Conjugacy`). By the central limit theorem s is normal, with n times the exact mean and variance of a
 row. For a normal draw the sum integrates out in closed form; for Gamma draws it is integrated by a Gauss-Legendre rule
 over 8 standard deviations of s inside [0, n]. A draw is never sharper about s than the rows are about their own mean,
@@ -19,7 +19,7 @@ import numpy as np
 from jax.scipy.special import gammaln
 from numpy.polynomial.legendre import leggauss
 
-from tacit.likelihoods.clamped_laws import Law, power_moments
+from tacit.likelihoods.clamped_distributions import ClampedDistribution, power_moments
 
 _MOST_NODES = 1024
 _REACH = 8.0
@@ -42,9 +42,9 @@ class DrawnSum:
         """One number a draw."""
         return self.draws
 
-    def log_likelihood(self, law: Law, phi: Any, numbers: Any, _: Any) -> Any:
+    def log_likelihood(self, distribution: ClampedDistribution, phi: Any, numbers: Any, _: Any) -> Any:
         """log of the integral over s of p(numbers | s) p(s | phi)."""
-        mean, covariance = power_moments(law, phi, (1,))
+        mean, covariance = power_moments(distribution, phi, (1,))
         centre = self.n * mean[0]
         variance = self.n * covariance[0, 0] + (1e-9 * self.n) ** 2
         if self.kind == "normal":

@@ -1,4 +1,5 @@
-"""Pieces of evidence about one law, each with its log likelihood: noisy sums and counts of sites, reports of groups.
+"""Pieces of evidence about one distribution, each with its log likelihood: noisy sums and counts of sites, reports of
+groups.
 
 A sum over n rows is normal by the central limit theorem, with the exact moments of one row; so are noisy counts. Normal
 noise adds its variance; Laplace noise is normal given its variance, which whoever samples draws along. Reports need no
@@ -15,13 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.likelihoods.clamped_laws import Law, power_moments
+from tacit.likelihoods.clamped_distributions import ClampedDistribution, power_moments
 from tacit.likelihoods.report_densities import response_report, unary_shares
 from tacit.runtime.backend import argument
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class NoisyPowerSums:
     """Sums over ``n`` rows of the ``powers`` of the clamped value, plus noise of ``scales``: normal sds, or Laplace.
 
     Several releases of the same sums stand one after the other, each with noise of its own; ``laplace`` says for all
@@ -41,28 +42,28 @@ class Sums:
         """One number a power and release."""
         return len(self.scales)
 
-    def moments(self, law: Law, phi: Any) -> tuple[Any, Any]:
+    def moments(self, distribution: ClampedDistribution, phi: Any) -> tuple[Any, Any]:
         """Mean and covariance of the exact sums, repeated for each release."""
-        mean, covariance = power_moments(law, phi, self.powers)
+        mean, covariance = power_moments(distribution, phi, self.powers)
         times = self.size // len(self.powers)
         return self.n * jnp.tile(mean, times), self.n * jnp.tile(covariance, (times, times))
 
-    def log_likelihood(self, law: Law, phi: Any, numbers: Any, variances: Any) -> Any:
+    def log_likelihood(self, distribution: ClampedDistribution, phi: Any, numbers: Any, variances: Any) -> Any:
         """N(numbers; n mean, n covariance + variances)."""
-        mean, covariance = self.moments(law, phi)
+        mean, covariance = self.moments(distribution, phi)
         return _log_normal(numbers - mean, covariance + jnp.diag(variances))
 
-    def information(self, law: Law, phi: Any, _: Any, variances: Any) -> Any:
+    def information(self, distribution: ClampedDistribution, phi: Any, _: Any, variances: Any) -> Any:
         """J'WJ, J the slopes of the expected sums and W their precision."""
-        slopes = jax.jacfwd(lambda p: self.moments(law, p)[0])(phi)
-        return slopes.T @ jnp.linalg.solve(self.moments(law, phi)[1] + jnp.diag(variances), slopes)
+        jacobians = jax.jacfwd(lambda p: self.moments(distribution, p)[0])(phi)
+        return jacobians.T @ jnp.linalg.solve(self.moments(distribution, phi)[1] + jnp.diag(variances), jacobians)
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedReports:
     """Reports plus noise of ``scale``, as `report_summaries.binned` on ``nodes`` nodes over ``span``.
 
-    The noise is Laplace, or normal if ``gaussian``; ``span`` None means the bounds of the law.
+    The noise is Laplace, or normal if ``gaussian``; ``span`` None means the bounds of the distribution.
     """
 
     nodes: int
@@ -75,18 +76,18 @@ class BinnedReports:
         """One weight a node."""
         return self.nodes
 
-    def _log_densities(self, law: Law, phi: Any) -> Any:
-        nodes = np.linspace(*(self.span or (law.low, law.high)), self.nodes)
-        return (law.log_gaussian_report if self.gaussian else law.log_report)(phi, nodes, self.scale)
+    def _log_densities(self, distribution: ClampedDistribution, phi: Any) -> Any:
+        nodes = np.linspace(*(self.span or (distribution.low, distribution.high)), self.nodes)
+        return (distribution.log_gaussian_report if self.gaussian else distribution.log_report)(phi, nodes, self.scale)
 
-    def log_likelihood(self, law: Law, phi: Any, numbers: Any, _: Any) -> Any:
+    def log_likelihood(self, distribution: ClampedDistribution, phi: Any, numbers: Any, _: Any) -> Any:
         """The weights times the log density at the nodes."""
-        return numbers @ self._log_densities(law, phi)
+        return numbers @ self._log_densities(distribution, phi)
 
-    def information(self, law: Law, phi: Any, numbers: Any, _: Any) -> Any:
+    def information(self, distribution: ClampedDistribution, phi: Any, numbers: Any, _: Any) -> Any:
         """The weighted sum of outer products of the slopes at the nodes."""
-        slopes = jax.jacfwd(lambda p: self._log_densities(law, p))(phi)
-        return slopes.T @ (numbers[:, None] * slopes)
+        jacobians = jax.jacfwd(lambda p: self._log_densities(distribution, p))(phi)
+        return jacobians.T @ (numbers[:, None] * jacobians)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +153,12 @@ class ExpandedReports:
         good as untouched: to 4e-4 of itself at x = 0.2.
         """
         k = self.items
-        slope, curvature = numbers[k : 2 * k], numbers[2 * k : 2 * k + k * k].reshape(k, k)
+        derivative, curvature = numbers[k : 2 * k], numbers[2 * k : 2 * k + k * k].reshape(k, k)
         away = theta - numbers[:k]
         third = (numbers[2 * k + k * k :].reshape(k * k, k) @ away).reshape(k, k)
         square, cube = -away @ curvature @ away, away @ third @ away / 6
         share = cube / (square + 1e-30) / HELD
-        return away @ slope - square / 2 + cube / (1 + share**4) ** 0.25
+        return away @ derivative - square / 2 + cube / (1 + share**4) ** 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,7 @@ class NoisyCounts:
         return -0.5 * (form + jnp.sum(jnp.log(diagonal)) + jnp.log(rest))
 
 
-def _as_arguments(piece: Sums | NoisyCounts) -> None:
+def _as_arguments(piece: NoisyPowerSums | NoisyCounts) -> None:
     """A program that is compiled for some n and scales then serves all others: see `tacit.runtime.backend`."""
     for name in ("n", "scales"):
         object.__setattr__(piece, name, argument(getattr(piece, name)))

@@ -1,14 +1,14 @@
 """The response of a generalised linear model given its predictor u, for samplers that hold every record.
 
 y is -1 or 1 with P(y = 1) = expit(u), or y = min(Y, K) for a Poisson count Y of mean lambda = log(1 + e^u) or e^u. A
-clamped y may be any count from K on. Its chance is summed from above where it may be small, and from below where it is
-not, so no digit is lost (both by Horner's scheme, the second as for moments, and both checked against scipy):
+clamped y may be any count from K on. Its probability is summed from above where it may be small, and from below where
+it is not, so no digit is lost (both by Horner's scheme, the second as for moments, and both checked against scipy):
 
     P(Y >= K) = e^-lambda lambda^K / K! (1 + lambda / (K + 1) (1 + lambda / (K + 2) (1 + ...)))     lambda <= K + 1
     P(Y >= K) = 1 - e^-lambda (1 + lambda (1 + lambda / 2 (1 + ... lambda / (K - 1))))              lambda > K + 1
 
 At lambda = K + 1 the terms of the first fall like exp(-j^2 / 2K) from the largest on: `_terms` of them are enough. The
-slope of log P(Y >= K) by lambda is P(Y = K - 1) / P(Y >= K).
+derivative of log P(Y >= K) by lambda is P(Y = K - 1) / P(Y >= K).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FEW = 40
 
 
 @dataclass(frozen=True)
-class Response:
+class GlmResponse:
     """y given u, all elementwise."""
 
     link: Link
@@ -68,7 +68,7 @@ class Response:
         rate, clamped = self.rate(u), y >= self.most
         log_rate = u if self.link.kind == "log" else jnp.log(rate)
         exact = y * log_rate - rate - gammaln(y + 1)
-        # Where it is not read, a rate with a finite slope.
+        # Where it is not read, a rate with a finite derivative.
         upper = log_from(self.most, jnp.where(clamped, rate, self.most))
         return jnp.where(clamped, upper, exact)
 

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-class CovariateLaw(NamedTuple):
+class CovariateDistribution(NamedTuple):
     """Moments of the covariates: the Cholesky factor R of eta, Xi = Cov(q), and a square F with F F' = Xi."""
 
     second_root: Any
@@ -53,7 +53,7 @@ def canonical_order(d: int) -> Any:
     return np.array([place[pair] for pair in sums + upper], dtype=int)
 
 
-def normal_law(mean: Any, half: Any) -> CovariateLaw:
+def normal_distribution(mean: Any, half: Any) -> CovariateDistribution:
     """x ~ N(mean, half half').
 
     With V = half half' and m = (1, mean), V = 0 on the constant (bernstein2019, section 3.4.4, by Isserlis' theorem
@@ -82,10 +82,10 @@ def normal_law(mean: Any, half: Any) -> CovariateLaw:
     linear = m_i[:, None] * rows[j] + m_j[:, None] * rows[i]
     squares = (rows[i][:, a] * rows[j][:, b] + rows[i][:, b] * rows[j][:, a]) * np.where(a == b, np.sqrt(0.5), 1.0)
     second_root = jnp.concatenate([m[:, None], rows], axis=1)
-    return CovariateLaw(second_root, covariance, jnp.concatenate([linear, squares], axis=1))
+    return CovariateDistribution(second_root, covariance, jnp.concatenate([linear, squares], axis=1))
 
 
-def prior_law(m0: Any, kappa0: float, nu0: float, psi0: Any, n: float) -> CovariateLaw:
+def prior_distribution(m0: Any, kappa0: float, nu0: float, psi0: Any, n: float) -> CovariateDistribution:
     """Covariates with a normal-inverse-Wishart prior, its parameters integrated out. Needs nu0 > d + 3.
 
     A record has covariance Cov(q), and two records have Cov(q, q') > 0, because they share mu_x and Sigma_x. A sum of
@@ -113,14 +113,14 @@ def prior_law(m0: Any, kappa0: float, nu0: float, psi0: Any, n: float) -> Covari
     shared = linear / kappa0 + crossed / kappa0**2 + c**2 * spread
     i, j = products(d)
     covariance = (record + (n - 1) * shared)[i[:, None], j[:, None], i, j]
-    return _law(square + c * mean, covariance, np)
+    return _distribution(square + c * mean, covariance, np)
 
 
 def _outer(order: str, first: Any, second: Any) -> Any:
     return np.einsum(f"{order}->ijkl", first, second)
 
 
-def released_law(fourth: Any) -> CovariateLaw:
+def released_distribution(fourth: Any) -> CovariateDistribution:
     """From the released moment matrix E[(1, q)(1, q)'] of shape (Q + 1, Q + 1), noise included.
 
     Noisy moments need not be moments of anything. The Schur complements of the constant, Cov(x) and Cov(q), have their
@@ -131,13 +131,13 @@ def released_law(fourth: Any) -> CovariateLaw:
     i, j = products(d)
     means = fourth[0, 1:]
     eta = jnp.zeros((d + 1, d + 1)).at[0, 0].set(1.0).at[i, j].set(means).at[j, i].set(means)
-    return _law(eta, fourth[1:, 1:] - jnp.outer(means, means), jnp)
+    return _distribution(eta, fourth[1:, 1:] - jnp.outer(means, means), jnp)
 
 
-def _law(eta: Any, covariance: Any, xp: Any) -> CovariateLaw:
+def _distribution(eta: Any, covariance: Any, xp: Any) -> CovariateDistribution:
     """Roots of both, with eigenvalues below a billionth of the largest raised to it in Cov(x), and negative ones cut.
 
-    A law with no spread in some direction would leave the regression in that direction without a meaning.
+    A distribution with no spread in some direction would leave the regression in that direction without a meaning.
     """
     mean = eta[0, 1:]
     values, vectors = xp.linalg.eigh(eta[1:, 1:] - xp.outer(mean, mean))
@@ -147,7 +147,7 @@ def _law(eta: Any, covariance: Any, xp: Any) -> CovariateLaw:
     second_root = xp.concatenate([top[None, :], xp.concatenate([mean[:, None], half], axis=1)])
     values, vectors = xp.linalg.eigh(covariance)
     root = vectors * xp.sqrt(xp.maximum(values, 0.0))
-    return CovariateLaw(second_root, root @ root.T, root)
+    return CovariateDistribution(second_root, root @ root.T, root)
 
 
 def conditional_rows(theta: Any) -> Any:
@@ -160,26 +160,28 @@ def conditional_rows(theta: Any) -> Any:
     return jnp.concatenate([rows, (theta @ rows)[None, :]])
 
 
-def mean_and_covariance(theta: Any, variance: Any, law: CovariateLaw) -> tuple[Any, Any]:
+def mean_and_covariance(theta: Any, variance: Any, distribution: CovariateDistribution) -> tuple[Any, Any]:
     """E[t] and Cov(t); ``variance`` is sigma^2."""
     p = theta.shape[0]
-    eta = law.second_root @ law.second_root.T
+    eta = distribution.second_root @ distribution.second_root.T
     eta_theta = eta @ theta
     explained = theta @ eta_theta
     mean = jnp.concatenate([eta[np.triu_indices(p)][1:], eta_theta, jnp.array([explained + variance])])
     rows = conditional_rows(theta)[:, 1:]
-    across = law.covariance @ rows.T
+    across = distribution.covariance @ rows.T
     corner = jnp.concatenate([eta_theta, jnp.array([2 * explained + variance])])
     noise = jnp.concatenate([jnp.concatenate([eta, 2 * eta_theta[:, None]], axis=1), 2 * corner[None, :]])
     within = rows @ across + variance * noise
-    top = jnp.concatenate([law.covariance, across], axis=1)
+    top = jnp.concatenate([distribution.covariance, across], axis=1)
     return mean, jnp.concatenate([top, jnp.concatenate([across.T, within], axis=1)])
 
 
-def deviations(theta: Any, variance: Any, law: CovariateLaw, normals: Any) -> Any:
-    """Draws (entries, tries) of t - E[t] as a normal law has them; ``normals`` is standard, (entries, tries)."""
-    p, entries = theta.shape[0], law.root.shape[0]
-    q = law.root @ normals[:entries]
-    errors = jnp.sqrt(variance) * (law.second_root @ normals[entries : entries + p])
+def deviations(theta: Any, variance: Any, distribution: CovariateDistribution, normals: Any) -> Any:
+    """Draws (entries, tries) of t - E[t] as a normal distribution has them; ``normals`` is standard, (entries,
+    tries).
+    """
+    p, entries = theta.shape[0], distribution.root.shape[0]
+    q = distribution.root @ normals[:entries]
+    errors = jnp.sqrt(variance) * (distribution.second_root @ normals[entries : entries + p])
     square = 2 * theta @ errors + jnp.sqrt(2.0) * variance * normals[-1]
     return jnp.concatenate([q, conditional_rows(theta)[:, 1:] @ q + jnp.concatenate([errors, square[None, :]])])

@@ -9,7 +9,7 @@ which stand in Stein's identity for moments of normal covariates times y^r (see 
     logistic     y in {-1, 1}, P(y = 1) = expit(u):  E[y | u] = tanh(u/2), E[y^2 | u] = 1
     softplus     y ~ Poisson(log(1 + e^u)) / unit
     log          y ~ Poisson(e^u) / unit:  F_k = exp(mu + v/2) / unit, and for y^2 a second term 2^k exp(2 mu + 2 v)
-    clamped      y = min(Y, clamp) / unit for either law of counts Y
+    clamped      y = min(Y, clamp) / unit for either distribution of counts Y
 
 kulkarni2021, equation (6), prints P(y = -1) = expit(u), which negates theta (docs/errata.md, K5), and section 8.2 takes
 E[y^2 | u] = mu(u)^2 for a count, without its variance (K8). Its Taylor polynomials for tanh(u/2) and log(1 + e^u) are
@@ -30,7 +30,8 @@ used here:
     log link, clamped at 5          2e-13     3e-8     2e-5     1e-4     2e-3
 
 A log link clamped at 100 is exact to 1e-12 up to s = 2 and to 4e-6 at s = 4. In the second form the moments of a row
-are those of a law with finitely many values of u, so covariances stay positive semidefinite however large s is.
+are those of a distribution with finitely many values of u, so covariances stay positive semidefinite however large s
+is.
 
 Gradients. F is a smooth function of (mu, v), and dF_k = F_(k+1) dmu + F_(k+2) dv / 2, so its derivative costs two more
 orders of the same sums and is finite at v = 0, where that of sqrt(v) is not.
@@ -188,9 +189,9 @@ def _composed(outer: Any, inner: Any) -> Any:
 def _tanh_half(u: Any) -> Any:
     """t = tanh(u/2) and its derivatives, (1 - t^2) R_k(t) with R_1 = 1/2, R_(k+1) = ((1 - t^2) R_k)' / 2."""
     t = jnp.tanh(u / 2)
-    slope = 4 * jax.nn.sigmoid(u) * jax.nn.sigmoid(-u)  # 1 - t^2 without cancellation
+    derivative = 4 * jax.nn.sigmoid(u) * jax.nn.sigmoid(-u)  # 1 - t^2 without cancellation
     powers = jnp.stack([t**j for j in range(_ORDERS)])
-    return jnp.concatenate([t[None], slope * jnp.einsum("kj,j...->k...", _TANH, powers)])
+    return jnp.concatenate([t[None], derivative * jnp.einsum("kj,j...->k...", _TANH, powers)])
 
 
 def _tanh_coefficients() -> Any:
@@ -216,7 +217,7 @@ def _rate_derivatives(link: Link, u: Any) -> Any:
     rate = _rate(link, u)
     if link.kind == "log":
         return jnp.stack([rate] * _ORDERS)
-    tanh = _tanh_half(u)  # the slope of softplus is (1 + tanh(u/2)) / 2
+    tanh = _tanh_half(u)  # the derivative of softplus is (1 + tanh(u/2)) / 2
     return jnp.concatenate([rate[None], (1 + tanh[:1]) / 2, tanh[1:-1] / 2])
 
 
@@ -271,7 +272,7 @@ def _clamped_derivatives(top: int, rate: Any) -> Any:
     steps, weights_1, weights_2 = masses, np.array([-1.0]), np.array([2.0 * top - 1, -(2.0 * top + 1)])
     second.append(sum(w * steps[i] for i, w in enumerate(weights_2)))
     for _ in range(3, _ORDERS):
-        weights_1 = np.convolve(weights_1, [-1.0, 1.0])  # the slope of P(Y = k) is P(Y = k - 1) - P(Y = k)
+        weights_1 = np.convolve(weights_1, [-1.0, 1.0])  # the derivative of P(Y = k) is P(Y = k - 1) - P(Y = k)
         first.append(sum(w * steps[i] for i, w in enumerate(weights_1)))
     for _ in range(4, _ORDERS):
         weights_2 = np.convolve(weights_2, [-1.0, 1.0])

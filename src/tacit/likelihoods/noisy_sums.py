@@ -16,8 +16,8 @@ import numpy as np
 from jax.scipy.special import log_ndtr
 from numpy.polynomial.legendre import leggauss
 
-from tacit.likelihoods.clamped_laws import Law
-from tacit.likelihoods.evidence import Sums
+from tacit.likelihoods.clamped_distributions import ClampedDistribution
+from tacit.likelihoods.evidence import NoisyPowerSums
 
 _NODES, _WEIGHTS = leggauss(32)
 _NORMAL_REACH, _LAPLACE_REACH = 8.0, 40.0  # standard deviations, scales
@@ -80,18 +80,20 @@ def two_normal_laplace(residual: Any, covariance: Any, scales: Any) -> Any:
 
 def closed(piece: Any) -> bool:
     """Whether `log_marginal` knows a piece: not several releases of the same sums, nor two kinds of noise."""
-    return not isinstance(piece, Sums) or (piece.size == len(piece.powers) and len(set(np.ravel(piece.laplace))) == 1)
+    return not isinstance(piece, NoisyPowerSums) or (
+        piece.size == len(piece.powers) and len(set(np.ravel(piece.laplace))) == 1
+    )
 
 
-def log_marginal(piece: Any, law: Law, phi: Any, numbers: Any) -> Any:
+def log_marginal(piece: Any, distribution: ClampedDistribution, phi: Any, numbers: Any) -> Any:
     """The log density of a piece's numbers given the parameters alone, up to a constant."""
-    if not isinstance(piece, Sums):
-        return piece.log_likelihood(law, phi, numbers, None)
-    mean, covariance = piece.moments(law, phi)
-    # Far below the noise; a law may have no spread at all.
+    if not isinstance(piece, NoisyPowerSums):
+        return piece.log_likelihood(distribution, phi, numbers, None)
+    mean, covariance = piece.moments(distribution, phi)
+    # Far below the noise; a distribution may have no spread at all.
     covariance = covariance + (1e-9 * piece.n) ** 2 * np.eye(piece.size)
     if not np.all(piece.laplace):
-        return piece.log_likelihood(law, phi, numbers, piece.scales**2 + (1e-9 * piece.n) ** 2)
+        return piece.log_likelihood(distribution, phi, numbers, piece.scales**2 + (1e-9 * piece.n) ** 2)
     if piece.size == 1:
         return normal_laplace(numbers[0] - mean[0], jnp.sqrt(covariance[0, 0]), piece.scales[0])
     return two_normal_laplace(numbers - mean, covariance, piece.scales)

@@ -38,7 +38,7 @@ _TAIL_SERIES = np.cumprod([1.0, *(-(2.0 * k - 1) for k in range(1, 21))])
 
 def scaled_tail(x: Any) -> Any:
     """R(x) = exp(x^2 / 2) P(Z > x) for x >= 0, to 14 digits: 1/2 at 0, about 1 / (x sqrt(2 pi)) far out."""
-    # No minimum and maximum, whose slopes at a tie JAX would halve.
+    # No minimum and maximum, whose derivatives at a tie JAX would halve.
     near = jnp.where(x < _TAIL_SWITCH, x, _TAIL_SWITCH)
     far = jnp.where(x < _TAIL_SWITCH, _TAIL_SWITCH, x)
     square = 1 / far**2
@@ -126,7 +126,7 @@ def _exprel_derivative(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, 
     return _exprel(x), jnp.where(small, series, (jnp.exp(-far) * (1 + far) - 1) / far**2) * moved
 
 
-# The slope of (1 - exp(-x)) / x is -sum_k (-x)^k (k + 1) / (k + 2)!.
+# The derivative of (1 - exp(-x)) / x is -sum_k (-x)^k (k + 1) / (k + 2)!.
 _EXPREL_SERIES = np.array([(k + 1) / math.factorial(k + 2) for k in range(16)])
 
 
@@ -139,7 +139,7 @@ def exponential_report(z: Any, rate: Any, *, high: float, scale: float) -> Any:
     """
     inside, r = jnp.clip(z, 0.0, high), 1 / scale
     rest = high - inside
-    faster = rate >= r  # and not a minimum and an absolute value, whose slopes at a tie are up to JAX
+    faster = rate >= r  # and not a minimum and an absolute value, whose derivatives at a tie are up to JAX
     gap = jnp.where(faster, (rate - r) * inside, (r - rate) * inside)
     below = rate * inside * jnp.exp(-jnp.where(faster, r, rate) * inside) * _exprel(gap)
     above = rate * rest * jnp.exp(-rate * inside) * _exprel((r + rate) * rest)
@@ -238,19 +238,19 @@ def logistic_report(
 
     x ~ N(``mean``, ``covariance``), P(y = 1) = expit(``intercept`` + theta'x); ``noise`` (d, d) is the covariance of
     the noise on x, and y in {0, 1} is true with probability e^epsilon / (1 + e^epsilon). Given the report of x the
-    predictor u is normal, so p = N(x; mean, covariance + noise) times the chance of y, for which E[expit(u)] is all
-    that is needed (kulkarni2022, equation (43); its Chebyshev line (44) is not used).
+    predictor u is normal, so p = N(x; mean, covariance + noise) times the probability of y, for which E[expit(u)] is
+    all that is needed (kulkarni2022, equation (43); its Chebyshev line (44) is not used).
     """
     root = jnp.linalg.cholesky(covariance + noise)
     away = solve_triangular(root, (x - mean).T, lower=True)
     gain = solve_triangular(root, covariance @ theta, lower=True)
     predictor = intercept + theta @ mean + gain @ away
     spread = jnp.maximum(theta @ (covariance @ theta) - gain @ gain, 0.0)
-    chance = mean_expit(jnp.where(y > 0, predictor, -predictor), spread)
+    probability = mean_expit(jnp.where(y > 0, predictor, -predictor), spread)
     other = mean_expit(jnp.where(y > 0, -predictor, predictor), spread)
     log_normal = -jnp.sum(away**2, axis=0) / 2 - jnp.sum(jnp.log(jnp.diagonal(root) * _SQRT_2PI))
     a = math.exp(-epsilon)
-    return log_normal + jnp.log(chance + a * other) - math.log1p(a)
+    return log_normal + jnp.log(probability + a * other) - math.log1p(a)
 
 
 _NODES = np.linspace(-9.0, 9.0, 121)
@@ -261,8 +261,8 @@ _NODE_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 def mean_expit(mean: Any, variance: Any) -> Any:
     """E[expit(u)], u ~ N(``mean``, ``variance``), by the trapezoid rule: a sum of positive terms.
 
-    The error is below 1e-15 for sd <= 3, 4e-12 at 5 and 5e-8 at 8. Its slope by the variance, E[expit''(u)] / 2, is
-    finite also at variance 0.
+    The error is below 1e-15 for sd <= 3, 4e-12 at 5 and 5e-8 at 8. Its derivative by the variance, E[expit''(u)] / 2,
+    is finite also at variance 0.
     """
     return jnp.sum(jax.nn.sigmoid(_predictors(mean, variance)) * _NODE_WEIGHTS, axis=-1)
 
@@ -288,7 +288,7 @@ def normal_gaussian_report(z: Any, mean: Any, sd: Any, *, low: float, high: floa
     """log p(z) for c = clamp(x), x ~ N(mean, sd^2), elementwise in ``z``.
 
     Inside the bounds x and z are jointly normal, so with v = sd^2 + noise^2 the part of S between them is
-    noise / sqrt(v) exp(-(z - mean)^2 / (2 v)) times the chance that N(m, t^2) lies in [low, high], where
+    noise / sqrt(v) exp(-(z - mean)^2 / (2 v)) times the probability that N(m, t^2) lies in [low, high], where
     m = (z sd^2 + mean noise^2) / v and t = sd noise / sqrt(v). Each bound adds its atom.
     """
     v = sd**2 + noise**2
@@ -296,8 +296,8 @@ def normal_gaussian_report(z: Any, mean: Any, sd: Any, *, low: float, high: floa
     below, above = (low - centre) / spread, (high - centre) / spread
     # Both ends on the lower tail, where differences of probabilities keep their digits.
     flip = below > 0
-    chance = ndtr(jnp.where(flip, -below, above)) - ndtr(jnp.where(flip, -above, below))
-    inside = noise / jnp.sqrt(v) * jnp.exp(-((z - mean) ** 2) / (2 * v)) * chance
+    probability = ndtr(jnp.where(flip, -below, above)) - ndtr(jnp.where(flip, -above, below))
+    inside = noise / jnp.sqrt(v) * jnp.exp(-((z - mean) ** 2) / (2 * v)) * probability
     lowest = ndtr((low - mean) / sd) * _kernel(z - low, noise)
     highest = ndtr((mean - high) / sd) * _kernel(z - high, noise)
     return _log(inside + lowest + highest, noise)

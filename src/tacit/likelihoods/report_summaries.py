@@ -10,12 +10,12 @@ clamped value without its atoms, and |p'| <= p / b. Hence -f / (p b^2) <= (log p
 
     at most  h^2 / (8 b^2) max(1, f / p)  a report.
 
-For counts on a lattice that is part of the grid f is 0. For a normal law f / p <= 2 e^(1/2) / (1 - e^(-sd/b)): within
-one sd of z, on the side of the mean, the density is at least e^(-1/2) f(z), and clamping only brings values nearer to
-z. For an exponential law f / p <= 2 (1 + b rate), because beyond z the density falls by e^(-rate x). In the mean over
-reports that follow the law, max(1, f / p) is at most 2 whatever the law is, so that N reports are off by less than
-N h^2 / (4 b^2). That is 0.06 for a million reports at epsilon = 2 on 4096 nodes; nearly all of it is the same for every
-parameter that the posterior allows.
+For counts on a lattice that is part of the grid f is 0. For a normal distribution f / p <= 2 e^(1/2) / (1 -
+e^(-sd/b)): within one sd of z, on the side of the mean, the density is at least e^(-1/2) f(z), and clamping only
+brings values nearer to z. For an exponential distribution f / p <= 2 (1 + b rate), because beyond z the density falls
+by e^(-rate x). In the mean over reports that follow the distribution, max(1, f / p) is at most 2 whatever the
+distribution is, so that N reports are off by less than N h^2 / (4 b^2). That is 0.06 for a million reports at epsilon
+= 2 on 4096 nodes; nearly all of it is the same for every parameter that the posterior allows.
 
 Categories: `response_counts`. Bits of unary encoding: the counts of all 2^k patterns (`pattern_counts`), the distinct
 patterns with multiplicities (`distinct_patterns`), or for many reports the third-order expansion of the log likelihood
@@ -92,11 +92,11 @@ class UnaryExpansion:
 
         slope . d + d' curvature d / 2 + sum_ijk third_ijk d_i d_j d_k / 6
 
-    ``error`` is the mean, over the normal law with this curvature, of the size of the fourth-order term.
+    ``error`` is the mean, over the normal distribution with this curvature, of the size of the fourth-order term.
     """
 
     centre: Any
-    slope: Any
+    derivative: Any
     curvature: Any
     third: Any
     error: float
@@ -104,7 +104,7 @@ class UnaryExpansion:
     @property
     def numbers(self) -> Any:
         """All of it as one list of k + k + k^2 + k^3 numbers."""
-        return np.concatenate([np.ravel(part) for part in (self.centre, self.slope, self.curvature, self.third)])
+        return np.concatenate([np.ravel(part) for part in (self.centre, self.derivative, self.curvature, self.third)])
 
 
 def unary_expansion(bits: Any, counts: Any, epsilon: float) -> UnaryExpansion:
@@ -123,7 +123,7 @@ def unary_expansion(bits: Any, counts: Any, epsilon: float) -> UnaryExpansion:
     bits, counts = np.asarray(bits, np.uint8), np.asarray(counts, np.float64)
     a = math.exp(-epsilon)
     centre = _peak(bits, counts, a)
-    slope, curvature = _derivatives(bits, counts, a, centre)
+    derivative, curvature = _derivatives(bits, counts, a, centre)
     third = np.zeros((bits.shape[1],) * 3)
     for z, n in _chunks(bits, counts):
         cubes = (2 * n * _weights(z, a, centre) ** 3).astype(np.float32)
@@ -132,7 +132,7 @@ def unary_expansion(bits: Any, counts: Any, epsilon: float) -> UnaryExpansion:
             rows = np.flatnonzero(z[:, j])
             chosen = single[rows]
             third[j] += chosen.T @ (cubes[rows, None] * chosen)
-    return UnaryExpansion(centre, slope, curvature, third, _neglected(bits, counts, a, centre, curvature))
+    return UnaryExpansion(centre, derivative, curvature, third, _neglected(bits, counts, a, centre, curvature))
 
 
 def _chunks(bits: Any, counts: Any) -> Any:
@@ -146,13 +146,13 @@ def _weights(z: Any, a: float, theta: Any) -> Any:
 
 def _derivatives(bits: Any, counts: Any, a: float, theta: Any) -> tuple[Any, Any]:
     items = bits.shape[1]
-    slope, curvature = np.zeros(items), np.zeros((items, items))
+    derivative, curvature = np.zeros(items), np.zeros((items, items))
     for z, n in _chunks(bits, counts):
         weights = _weights(z, a, theta)
-        slope += (n * weights) @ z
+        derivative += (n * weights) @ z
         single = z.astype(np.float32)
         curvature -= single.T @ ((n * weights**2).astype(np.float32)[:, None] * single)
-    return slope, curvature
+    return derivative, curvature
 
 
 def _log_likelihood(bits: Any, counts: Any, a: float, theta: Any) -> float:
@@ -172,8 +172,8 @@ def _peak(bits: Any, counts: Any, a: float) -> Any:
         some, n = bits[::stride], counts[::stride] * (counts.sum() / counts[::stride].sum())
         value = _log_likelihood(some, n, a, theta) + np.log(theta).sum()
         for _ in range(_NEWTON_STEPS):
-            slope, curvature = _derivatives(some, n, a, theta)
-            gradient = slope + 1 / theta
+            derivative, curvature = _derivatives(some, n, a, theta)
+            gradient = derivative + 1 / theta
             system = np.ones((items + 1, items + 1))
             system[:items, :items] = np.diag(1 / theta**2) - curvature
             system[items, items] = 0

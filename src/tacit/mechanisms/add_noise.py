@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.mechanisms.mechanism import Central, Crossing, Law
+from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
@@ -18,12 +18,12 @@ from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 from tacit.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
-class NoisySums(Crossing):
+class NoisySums(CalibratedMechanism):
     """The exact sums of ``statistic`` plus ``noise``; replacing one unit of privacy moves them by ``sensitivity``."""
 
     statistic: Statistic
@@ -51,7 +51,7 @@ class NoisySums(Crossing):
         return self.statistic.unit
 
     @property
-    def law(self) -> Noise:
+    def noise_parameters(self) -> Noise:
         """The noise."""
         return self.noise
 
@@ -63,7 +63,7 @@ class NoisySums(Crossing):
         """
         return self.noise.event(self.sensitivity)
 
-    def collector(self) -> Sums:
+    def accumulator(self) -> Sums:
         """Sums of no rows."""
         return Sums(self.statistic)
 
@@ -89,7 +89,7 @@ class AddNoise(Central):
     """
 
     kind: ClassVar[str] = "noise"
-    law_field: ClassVar[str] = "noise"
+    noise_parameters_field: ClassVar[str] = "noise"
 
     law: str | None = None
     unit: Person | None = None
@@ -105,25 +105,27 @@ class AddNoise(Central):
         """The unit of privacy, where it is not a row."""
         return self.unit
 
-    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> NoisySums:
+    def calibrated_mechanism(
+        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+    ) -> NoisySums:
         """The model's statistic with the least noise for the budget, or with the noise that a release has."""
         if not model.methods:  # a release of it could be paid for and never be inferred
             raise expected("kind", self.kind, f'of [mechanism] to be "posterior-sample" for family {model.family}')
         statistic = model.statistic(schema)
         one_row = statistic.sensitivity()
         sensitivity = one_row if self.unit is None else one_row.times(self.unit.max_rows)
-        noise = noise_for(budget, sensitivity, self.law) if law is None else law
+        noise = noise_for(budget, sensitivity, self.law) if noise_parameters is None else noise_parameters
         if not isinstance(noise, Noise) or self.law not in (None, noise.kind):
             raise expected("noise", noise.kind, f"to be the plan's, {self.law}")
         if len(noise.scales) != len(statistic.entries):
             raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one an entry")
         return NoisySums(statistic, sensitivity, noise)
 
-    def law_from_plain(self, plain: object) -> Noise:
+    def noise_parameters_from_plain(self, plain: object) -> Noise:
         """Read a release's noise."""
         if not isinstance(plain, dict) or set(plain) != {"law", "scales"} or plain["law"] not in list(NOISES):
             raise InputError(
-                f"Expected the release's noise to say its law, one of {', '.join(NOISES)}, and its scales."
+                f"Expected the release's noise to say its distribution, one of {', '.join(NOISES)}, and its scales."
             )
         scales = plain["scales"]
         if not isinstance(scales, list) or not all(isinstance(s, int) and not isinstance(s, bool) for s in scales):

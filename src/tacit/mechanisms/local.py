@@ -13,7 +13,7 @@ from tacit.mechanisms.person import Person
 from tacit.models.local import LocalModel
 from tacit.models.model import Model
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.protocol import Protocol
 from tacit.schema import Schema
 
@@ -38,7 +38,7 @@ class Local(Mechanism):
         """One report is one person's."""
         return None
 
-    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Client:
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> LocalRandomizer:
         """What a device does under this plan."""
         if not isinstance(model, LocalModel):
             raise expected("family", model.family, "to be one that local reports can be about")
@@ -46,10 +46,10 @@ class Local(Mechanism):
         name = self.protocol if self.protocol is not None else next(iter(known))
         if not isinstance(name, str) or name not in known:
             raise expected("protocol", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
-        return _checked(model.client(schema, budget, name), budget)
+        return _checked(model.local_randomizer(schema, budget, name), budget)
 
     @staticmethod
-    def answered(own: Client, budget: Guarantee, protocol: Protocol | None) -> Client:
+    def answered(own: LocalRandomizer, budget: Guarantee, protocol: Protocol | None) -> LocalRandomizer:
         """The plan's ``own`` client with the protocol that reports say they had, which need not be today's choice."""
         if protocol in (None, own.protocol):
             return own
@@ -72,7 +72,7 @@ class Local(Mechanism):
         return cls(table.get("protocol"))
 
 
-def _checked(client: Client, budget: Guarantee) -> Client:
-    if not client.event().satisfies(budget):
-        raise expected("budget", budget.symbols, f"to be met by {client.protocol.kind}")
-    return client
+def _checked(randomizer: LocalRandomizer, budget: Guarantee) -> LocalRandomizer:
+    if not randomizer.event().satisfies(budget):
+        raise expected("budget", budget.symbols, f"to be met by {randomizer.protocol.kind}")
+    return randomizer

@@ -20,12 +20,12 @@ from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.schema import Schema
-from tacit.statistics.collector import Collector
+from tacit.statistics.accumulator import Accumulator
 
 
-class Law(Protocol):
+class NoiseParameters(Protocol):
     """The public numbers by which a mechanism randomises, calibrated to a budget."""
 
     kind: ClassVar[str]
@@ -37,7 +37,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True)
-class Crossing(ABC):
+class CalibratedMechanism(ABC):
     """One way across the boundary, with everything that is public about it."""
 
     @property
@@ -57,7 +57,7 @@ class Crossing(ABC):
 
     @property
     @abstractmethod
-    def law(self) -> Law:
+    def noise_parameters(self) -> NoiseParameters:
         """How it randomises."""
 
     @property
@@ -80,7 +80,7 @@ class Crossing(ABC):
         """What one release costs, from public parameters alone, with its proof."""
 
     @abstractmethod
-    def collector(self) -> Collector:
+    def accumulator(self) -> Accumulator:
         """A new, empty collector."""
 
     @abstractmethod
@@ -124,7 +124,7 @@ class Mechanism(ABC):
         return True
 
     @abstractmethod
-    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Crossing | Client:
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> CalibratedMechanism | LocalRandomizer:
         """What a holder or a device does under a plan; refuses what does not fit together or misses the budget."""
 
     @abstractmethod
@@ -141,26 +141,40 @@ class Mechanism(ABC):
 class Central(Mechanism):
     """A mechanism that a trusted holder of all rows runs: the rows cross as one release."""
 
-    law_field: ClassVar[str]
-    """The field of a release that holds the law."""
+    noise_parameters_field: ClassVar[str]
+    """The field of a release that holds the distribution."""
 
     @abstractmethod
-    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> Crossing:
-        """The way across for a plan; ``law`` is read from a release, or left out to be calibrated to ``budget``."""
+    def calibrated_mechanism(
+        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+    ) -> CalibratedMechanism:
+        """The way across for a plan; ``noise_parameters`` is read from a release, or left out to be calibrated to
+        ``budget``.
+        """
 
     @abstractmethod
-    def law_from_plain(self, plain: object) -> Law:
-        """Read a release's law."""
+    def noise_parameters_from_plain(self, plain: object) -> NoiseParameters:
+        """Read a release's distribution."""
 
-    def checked(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None) -> Crossing:
-        """`crossing`, whose event meets the budget. A release's law need not be what today's code would choose."""
-        found = self.crossing(model, schema, budget, law)
+    def checked(
+        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None
+    ) -> CalibratedMechanism:
+        """`calibrated_mechanism`, whose event meets the budget. A release's distribution need not be what today's code
+        would choose.
+        """
+        found = self.calibrated_mechanism(model, schema, budget, noise_parameters)
         if not found.event().satisfies(budget):
-            if law is None:
-                raise expected("budget", budget.symbols, f"to be met by {found.law.kind} {self.law_field}")
-            raise expected(self.law_field, law.kind, f"to be large enough for {budget.symbols}")
+            if noise_parameters is None:
+                raise expected(
+                    "budget",
+                    budget.symbols,
+                    f"to be met by {found.noise_parameters.kind} {self.noise_parameters_field}",
+                )
+            raise expected(
+                self.noise_parameters_field, noise_parameters.kind, f"to be large enough for {budget.symbols}"
+            )
         return found
 
-    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Crossing:
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> CalibratedMechanism:
         """The way across with the least noise."""
         return self.checked(model, schema, budget, None)

@@ -17,7 +17,7 @@ _UNIT = 2**16  # the whole number that stands for one row, so that scales can be
 _MOST_POINTS = 100_000
 _MANTISSAS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _SMALLEST = 1e-9  # of the range: between this and minus this a logarithmic grid has only 0
-_MISSED = 0.05  # the chance, at most, that an end lies where there are no rows at all
+_MISSED = 0.05  # the probability, at most, that an end lies where there are no rows at all
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class NoisyRanks:
     score moves by at most 1 as well. Fix a point i and the noise of all others. On one data set i is chosen if and only
     if Z_i >= m, for some m that follows from the scores and the other noise. On the neighbouring one the score of i is
     lower by at most 1 and that of every other higher by at most 1, so i is certainly chosen if Z_i >= m + 2. The
-    discrete Laplace law has P(Z >= m + 2) >= e^(-2/s) P(Z >= m) for every m: P(Z = k + 2) >= e^(-2/s) P(Z = k) holds
-    for every k, and is added up over k >= m. Averaging over the other noise, the probability of i falls by a factor of
-    e^(2/s) at most. So the choice of one end is (2/s)-DP, and both together are (4/s)-DP, as their noise is
+    discrete Laplace distribution has P(Z >= m + 2) >= e^(-2/s) P(Z >= m) for every m: P(Z = k + 2) >= e^(-2/s) P(Z =
+    k) holds for every k, and is added up over k >= m. Averaging over the other noise, the probability of i falls by a
+    factor of e^(2/s) at most. So the choice of one end is (2/s)-DP, and both together are (4/s)-DP, as their noise is
     independent. (All of this in steps of 2^-16, in which ranks and noise are whole numbers.) []
     """
 
@@ -63,7 +63,7 @@ class NoisyRanks:
 
     @property
     def least_target(self) -> int:
-        """The least t with which an end that no row lies beyond, whose score is -t, wins with 5% chance at most.
+        """The least t with which an end that no row lies beyond, whose score is -t, wins with 5% probability at most.
 
         Against the right point, whose score is 0, such an end needs Z_i - Z_j >= t, which has probability
         exp(-t/s) (1 + t / (2 s)) / 2 in the continuous limit; all points together at most as many times that.

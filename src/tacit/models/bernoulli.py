@@ -12,13 +12,13 @@ from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import share_from_draws
-from tacit.models.levels import LEVEL_PROTOCOLS, level_client, level_summary, shares_chain
+from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.support import POSITIVE, SHARE
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.protocols.local_randomizer import LocalRandomizer
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -110,13 +110,13 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         """Randomized response is the best for two levels."""
         return tuple(LEVEL_PROTOCOLS)
 
-    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """A device that randomises the code of the level."""
-        return level_client(self.column, schema, budget, protocol)
+        return level_randomizer(self.column, schema, budget, protocol)
 
-    def summary(self, client: Client, reports: Any) -> Any:
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """Counts of the levels or of bit patterns."""
-        return level_summary(client, reports)
+        return level_summary(randomizer, reports)
 
     @property
     def supports(self) -> Mapping[str, str]:
@@ -132,8 +132,8 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         return {}
 
 
-def _exact(problem: Problem, settings: Settings) -> Chain:
-    """Independent draws: the latent count by enumeration, then theta from its Beta law."""
+def _exact(problem: Problem, settings: SamplerSettings) -> Chain:
+    """Independent draws: the latent count by enumeration, then theta from its Beta distribution."""
     import jax
     import jax.numpy as jnp
 
@@ -150,8 +150,8 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
         def log_weight(count: Any, a: float = prior.a, b: float = prior.b) -> Any:
             log_prior = log_gamma_ratio(count, a) + log_gamma_ratio(n - count, b)
             noise = (
-                law.standard_log_density((value - count) / (law.scales[0] / unit), jnp)
-                for law, value in zip(site.noises, released, strict=True)
+                distribution.standard_log_density((value - count) / (distribution.scales[0] / unit), jnp)
+                for distribution, value in zip(site.noises, released, strict=True)
             )
             return sum(noise, log_prior)
 
@@ -170,7 +170,7 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
     return chain
 
 
-def _shares(problem: Problem, settings: Settings) -> Chain:
+def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     """NUTS on theta, for local reports and for several sites; central counts by the central limit theorem."""
     prior = problem.prior
     assert isinstance(prior, BetaPrior)
@@ -183,7 +183,7 @@ def _shares(problem: Problem, settings: Settings) -> Chain:
     return second
 
 
-def _naive(problem: Problem, settings: Settings) -> Chain:
+def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     """The conjugate posterior with the released count, clamped to 0..n, taken for the exact one."""
     import jax
     import jax.numpy as jnp

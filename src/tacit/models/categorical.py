@@ -11,13 +11,13 @@ from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import shares_from_draws
-from tacit.models.levels import LEVEL_PROTOCOLS, level_client, level_summary, shares_chain
+from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.support import POSITIVE, SHARES
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.protocols.local_randomizer import LocalRandomizer
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -122,13 +122,13 @@ class Categorical(Model, LocalModel, ConjugateModel):
         """Randomized response, or one randomised bit a level, which is better for many levels and small budgets."""
         return tuple(LEVEL_PROTOCOLS)
 
-    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """A device that randomises the code of the level."""
-        return level_client(self.column, schema, budget, protocol)
+        return level_randomizer(self.column, schema, budget, protocol)
 
-    def summary(self, client: Client, reports: Any) -> Any:
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """Counts of the levels or of bit patterns."""
-        return level_summary(client, reports)
+        return level_summary(randomizer, reports)
 
     @property
     def supports(self) -> Mapping[str, str]:
@@ -153,7 +153,7 @@ def _all_counts(released: Any, problem: Problem, n: Any) -> Any:
     return released if len(statistic.counted) > 1 else jnp.stack([n - released[0], released[0]])
 
 
-def _gibbs(problem: Problem, settings: Settings) -> Chain:
+def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     """Gibbs sweeps over the latent counts; theta exactly given them."""
     import jax
     import jax.numpy as jnp
@@ -192,7 +192,7 @@ def _gibbs(problem: Problem, settings: Settings) -> Chain:
     return chain
 
 
-def _shares(problem: Problem, settings: Settings) -> Chain:
+def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     """NUTS on the shares, for local reports and for several sites; central counts by the central limit theorem."""
     prior = problem.prior
     assert isinstance(prior, DirichletPrior)
@@ -201,7 +201,7 @@ def _shares(problem: Problem, settings: Settings) -> Chain:
     return shares_chain(problem, prior.vector(len(problem.schema.category(model.column).levels)), settings)
 
 
-def _naive(problem: Problem, settings: Settings) -> Chain:
+def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     """The conjugate posterior with the released counts, made non-negative with sum n, taken for the exact ones."""
     import jax
     import jax.numpy as jnp

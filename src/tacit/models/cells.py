@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from tacit.errors import expected
-from tacit.models.regression import Design
+from tacit.models.regression import DesignMatrix
 from tacit.schema import Category
 from tacit.statistics.design import Mapped, Scaled
 
@@ -21,11 +21,11 @@ class Cells:
     """Every combination of the levels that a design reads, and the plain numbers that it reads.
 
     Within cell c the design vector is w = a_c + B_c x for the mapped numbers x, with zeros and ones in a_c and B_c. For
-    x to have a law of its own, a number within levels must be mapped as it is elsewhere, and there are no products of
-    numbers. Where ``derived`` is set these are allowed, and are numbers of their own.
+    x to have a distribution of its own, a number within levels must be mapped as it is elsewhere, and there are no
+    products of numbers. Where ``derived`` is set these are allowed, and are numbers of their own.
     """
 
-    design: Design
+    design: DesignMatrix
     derived: bool = False
 
     def __post_init__(self) -> None:

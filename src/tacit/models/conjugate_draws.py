@@ -15,11 +15,11 @@ import math
 from typing import Any
 
 from tacit.models.model import Problem
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 
 
-def share_from_draws(problem: Problem, settings: Settings) -> Chain:
-    """A yes/no column: the count by enumeration, then theta from its Beta law; independent draws.
+def share_from_draws(problem: Problem, settings: SamplerSettings) -> Chain:
+    """A yes/no column: the count by enumeration, then theta from its Beta distribution; independent draws.
 
     log p(w | c) = r c log w + r (n - c) log(1 - w) - log B(b1 + r (n - c), b2 + r c) is concave in c, as log-gamma is
     convex, which is what the enumeration asks of it.
@@ -31,20 +31,20 @@ def share_from_draws(problem: Problem, settings: Settings) -> Chain:
     from tacit.numerics.gamma_ratio import log_gamma_ratio
     from tacit.samplers.enumeration import draw_latent
 
-    numbers, law, n = problem.prior.to_plain(), problem.sample, problem.n
+    numbers, noise_parameters, n = problem.prior.to_plain(), problem.sample, problem.n
     a, b = float(numbers["a"]), float(numbers["b"])
-    first, second = law.coordinates
-    weight = law.number("weight")
+    first, second = noise_parameters.coordinates
+    weight = noise_parameters.number("weight")
     excess = (max(1 - a, 0) + max(1 - b, 0)) * (math.log(n + 1) + 8)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        w = inside(released, law.grid)
+        w = inside(released, noise_parameters.grid)
         odds = jnp.sum(jnp.log(w) - jnp.log1p(-w))
 
         def log_weight(count: Any, a: float = a, b: float = b) -> Any:
             log_prior = log_gamma_ratio(count, a) + log_gamma_ratio(n - count, b)
             normaliser = gammaln(first + weight * (n - count)) + gammaln(second + weight * count)
-            return log_prior + weight * count * odds - law.draws * normaliser
+            return log_prior + weight * count * odds - noise_parameters.draws * normaliser
 
         for_count, for_theta = jax.random.split(key)
         count = draw_latent(
@@ -60,7 +60,7 @@ def share_from_draws(problem: Problem, settings: Settings) -> Chain:
     return chain
 
 
-def shares_from_draws(problem: Problem, settings: Settings) -> Chain:
+def shares_from_draws(problem: Problem, settings: SamplerSettings) -> Chain:
     """Several levels: Gibbs sweeps over the counts, theta exactly given them.
 
     log p(w | c) is a sum over levels of r c_j log w_j - lnGamma(alpha_j + r c_j), so `latent_counts.sweep` takes it as
@@ -73,22 +73,24 @@ def shares_from_draws(problem: Problem, settings: Settings) -> Chain:
 
     from tacit.samplers.latent_counts import nearest_counts, strides, sweep
 
-    law, n = problem.sample, problem.n
-    alpha = np.array(law.coordinates)
-    levels, weight = len(alpha), law.number("weight")
+    noise_parameters, n = problem.sample, problem.n
+    alpha = np.array(noise_parameters.coordinates)
+    levels, weight = len(alpha), noise_parameters.number("weight")
     said = problem.prior.to_plain()["concentration"]
     concentration = np.broadcast_to(np.asarray(said, np.float64), (levels,)) + np.zeros(levels)
     total = float(alpha.sum()) + weight * n
     step_sizes = strides(min(n + 1.0, 4 * math.sqrt(total) / weight))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        w = inside(released.reshape(law.draws, law.parameters), law.grid)
-        if law.parameters == 1:
+        w = inside(released.reshape(noise_parameters.draws, noise_parameters.parameters), noise_parameters.grid)
+        if noise_parameters.parameters == 1:
             w = jnp.concatenate([1 - w, w], axis=1)
         logs = jnp.sum(jnp.log(w), axis=0)
 
         def log_noise(level: Any, count: Any) -> Any:
-            return weight * count * logs[level] - law.draws * gammaln(jnp.asarray(alpha)[level] + weight * count)
+            return weight * count * logs[level] - noise_parameters.draws * gammaln(
+                jnp.asarray(alpha)[level] + weight * count
+            )
 
         def step(counts: Any, key: Any) -> tuple[Any, Any]:
             counts = sweep(key, counts, jnp.asarray(concentration), log_noise, step_sizes)
@@ -103,14 +105,14 @@ def shares_from_draws(problem: Problem, settings: Settings) -> Chain:
     return chain
 
 
-def number_from_draws(problem: Problem, settings: Settings) -> Chain:
+def number_from_draws(problem: Problem, settings: SamplerSettings) -> Chain:
     """One bounded number a row: its parameter along a line, the sum of the rows normal by the central limit theorem."""
     from tacit.likelihoods.drawn_sums import DrawnSum
     from tacit.models.conjugate import ConjugateModel
     from tacit.models.one_number import OneNumber
-    from tacit.samplers.grid_1d import line_chain
+    from tacit.samplers.grid_1d import grid_1d_chain
 
-    model, law = problem.model, problem.sample
+    model, noise_parameters = problem.model, problem.sample
     assert isinstance(model, OneNumber)
     assert isinstance(model, ConjugateModel)
     found = model.conjugacy(problem.schema, problem.prior)
@@ -118,14 +120,14 @@ def number_from_draws(problem: Problem, settings: Settings) -> Chain:
         DrawnSum(
             kind=found.kind,
             n=problem.n,
-            draws=law.draws,
-            grid=law.grid,
-            prior=(law.coordinates[0], law.coordinates[1]),
-            weight=law.number("weight"),
+            draws=noise_parameters.draws,
+            grid=noise_parameters.grid,
+            prior=(noise_parameters.coordinates[0], noise_parameters.coordinates[1]),
+            weight=noise_parameters.number("weight"),
             step=float(found.step),
         )
     ]
-    chain = line_chain(model.law(problem.prior, problem.schema), pieces, settings)
+    chain = grid_1d_chain(model.distribution(problem.prior, problem.schema), pieces, settings)
 
     def original(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)
@@ -141,11 +143,11 @@ def inside(shares: Any, grid: int) -> Any:
     return jnp.clip(shares, 0.25 / grid, 1 - 0.25 / grid)
 
 
-def query_from_draws(problem: Problem, settings: Settings) -> Chain:
+def query_from_draws(problem: Problem, settings: SamplerSettings) -> Chain:
     """The mean of the rows themselves: p(mean | draws) ~ prior(mean) prod p(w_i | n mean), by a fine table of means.
 
     The table has 2^14 cells of the prior's quantiles, so that a narrow prior has as many as a flat one; draws are
-    spread evenly inside a cell. With n mean known the draw's law is Beta(b1 + r n (1 - mean), b2 + r n mean).
+    spread evenly inside a cell. With n mean known the draw's distribution is Beta(b1 + r n (1 - mean), b2 + r n mean).
     """
     import jax
     import jax.numpy as jnp
@@ -155,20 +157,20 @@ def query_from_draws(problem: Problem, settings: Settings) -> Chain:
 
     from tacit.models.statistical_query import StatisticalQuery
 
-    model, law, n, numbers = problem.model, problem.sample, problem.n, problem.prior.to_plain()
+    model, noise_parameters, n, numbers = problem.model, problem.sample, problem.n, problem.prior.to_plain()
     assert isinstance(model, StatisticalQuery)
     bounds = problem.schema.number(model.column)
-    first, second = law.coordinates
-    weight = law.number("weight")
+    first, second = noise_parameters.coordinates
+    weight = noise_parameters.number("weight")
     edges = betaincinv(float(numbers["a"]), float(numbers["b"]), np.linspace(0.0, 1.0, 2**14 + 1))
     means = (edges[:-1] + edges[1:]) / 2
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        w = inside(released, law.grid)
+        w = inside(released, noise_parameters.grid)
         odds = jnp.sum(jnp.log(w) - jnp.log1p(-w))
         sums = weight * n * means
         normaliser = gammaln(first + weight * n - sums) + gammaln(second + sums)
-        log_weights = sums * odds - law.draws * normaliser
+        log_weights = sums * odds - noise_parameters.draws * normaliser
         cumulative = jnp.cumsum(jnp.exp(log_weights - jnp.max(log_weights)))
         for_cell, for_place = jax.random.split(key)
         aim = jax.random.uniform(for_cell, (settings.draws,), jnp.float64) * cumulative[-1]

@@ -16,7 +16,7 @@ from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.clamped_laws import ClampedCounts
+    from tacit.likelihoods.clamped_distributions import ClampedCounts
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class CountFamily(OneNumber):
         """Refuses bounds that are not 0 and a whole number."""
         return counts_coding(self.column, schema, self.family)
 
-    def law(self, prior: Prior, schema: Schema) -> ClampedCounts:
+    def distribution(self, prior: Prior, schema: Schema) -> ClampedCounts:
         """The parameter has no other unit than counts."""
-        from tacit.likelihoods.clamped_laws import BetaCoordinate, ClampedCounts, GammaCoordinate
+        from tacit.likelihoods.clamped_distributions import BetaCoordinate, ClampedCounts, GammaCoordinate
 
         most = int(self.coding(schema).high)
         if isinstance(prior, BetaPrior):

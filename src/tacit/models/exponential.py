@@ -17,7 +17,7 @@ from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.clamped_laws import ClampedExponential
+    from tacit.likelihoods.clamped_distributions import ClampedExponential
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Exponential(OneNumber, ConjugateModel):
         """From the bound alone."""
         return GammaPrior(2.0, self.coding(schema).high / 2)
 
-    def law(self, prior: Prior, schema: Schema) -> ClampedExponential:
+    def distribution(self, prior: Prior, schema: Schema) -> ClampedExponential:
         """The prior in mapped units: rates per ``high``."""
-        from tacit.likelihoods.clamped_laws import ClampedExponential
+        from tacit.likelihoods.clamped_distributions import ClampedExponential
 
         assert isinstance(prior, GammaPrior)
         high = self.coding(schema).high
@@ -93,10 +93,12 @@ class Exponential(OneNumber, ConjugateModel):
     @property
     def draw_methods(self) -> Mapping[str, Method]:
         """The rate, tabled along a line."""
-        return {"evidence": Method(number_from_draws, thin=1)}
+        return {"likelihood": Method(number_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
-        """Rows add to the shape of a Gamma law, their numbers to its rate; in mapped units, a rate per ``high``."""
+        """Rows add to the shape of a Gamma distribution, their numbers to its rate; in mapped units, a rate per
+        ``high``.
+        """
         assert isinstance(prior, GammaPrior)
         numbers = Fraction(prior.shape), Fraction(prior.rate) / Fraction(self.coding(schema).high)
         return Conjugacy("gamma-rate", self.statistic(schema), numbers, Fraction(1), ("rate",))

@@ -1,4 +1,4 @@
-"""A column of counts that are geometric before they are clamped: the chance p that a count stops where it is."""
+"""A column of counts that are geometric before they are clamped: the probability p that a count stops where it is."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
-    from tacit.samplers.free_gram import FreeGram
+    from tacit.samplers.free_gram import CellGram
     from tacit.samplers.latent_gram import NoisyGram
     from tacit.samplers.noises import Noises
 
@@ -89,11 +89,11 @@ def fourth_moments(statistic: GramMoments) -> Any:
     return np.array(index)
 
 
-def free_grams(problem: Problem) -> list[FreeGram]:
+def free_grams(problem: Problem) -> list[CellGram]:
     """The layout of every site for any design, levels and interactions included."""
     import numpy as np
 
-    from tacit.samplers.free_gram import FreeGram
+    from tacit.samplers.free_gram import CellGram
 
     assert isinstance(problem.model, Regression)
     cells = Cells(problem.model.design(problem.schema), derived=True)
@@ -108,7 +108,7 @@ def free_grams(problem: Problem) -> list[FreeGram]:
             product = products[j, k]
             index[j, k] = index[k, j] = -2 if product is None else -1 if product.constant else number[product]
     return [
-        FreeGram(
+        CellGram(
             constants=constants,
             slopes=slopes,
             middles=np.array([(x.low + x.high) / 2 for x in cells.numbers]),

@@ -17,11 +17,11 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import expected
-from tacit.models.regression import Design
+from tacit.models.regression import DesignMatrix
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client, Encoder
 from tacit.protocols.domain import Block
 from tacit.protocols.label_and_vector import LabelAndVector
+from tacit.protocols.local_randomizer import Encoder, LocalRandomizer
 from tacit.protocols.noisy_vector import NoisyVector
 from tacit.schema import Schema
 from tacit.statistics.design import Scaled, Sign
@@ -66,17 +66,17 @@ class RowInputs(Encoder):
 
 
 @lru_cache(maxsize=64)
-def input_client(gram: Gram, schema: Schema, budget: Guarantee) -> Client:
+def input_client(gram: Gram, schema: Schema, budget: Guarantee) -> LocalRandomizer:
     """A device that adds noise to its covariates and its response."""
     encoder = RowInputs(gram)
     if isinstance(gram.response, Sign):
-        return Client(schema, encoder, LabelAndVector.calibrate(2, [encoder.covariates], budget))
+        return LocalRandomizer(schema, encoder, LabelAndVector.calibrate(2, [encoder.covariates], budget))
     low, high = gram.response.number.bounds(gram.steps)
     blocks = [encoder.covariates, Block((low,), (high,))]
-    return Client(schema, encoder, NoisyVector.calibrate(blocks, budget))
+    return LocalRandomizer(schema, encoder, NoisyVector.calibrate(blocks, budget))
 
 
-def check_numbers(design: Design) -> None:
+def check_numbers(design: DesignMatrix) -> None:
     """Refuse a design that is not an intercept and plain numbers."""
     if not design.all_numeric:
         raise expected(
@@ -86,20 +86,20 @@ def check_numbers(design: Design) -> None:
         )
 
 
-def in_mapped_units(client: Client, reports: Any) -> Any:
+def in_mapped_units(randomizer: LocalRandomizer, reports: Any) -> Any:
     """Reports (N, m) as real numbers, the lattice undone; the code of a label stays as it is."""
     import numpy as np
 
-    assert isinstance(client.encoder, RowInputs)
-    found = np.asarray(reports, np.float64) / client.encoder.gram.steps
-    if isinstance(client.protocol, LabelAndVector):
+    assert isinstance(randomizer.encoder, RowInputs)
+    found = np.asarray(reports, np.float64) / randomizer.encoder.gram.steps
+    if isinstance(randomizer.protocol, LabelAndVector):
         found[:, 0] = reports[:, 0]
     return found
 
 
-def noise_variances(client: Client) -> tuple[float, ...]:
+def noise_variances(randomizer: LocalRandomizer) -> tuple[float, ...]:
     """The variance of the noise on every number of a report, in mapped units."""
-    encoder, protocol = client.encoder, client.protocol
+    encoder, protocol = randomizer.encoder, randomizer.protocol
     assert isinstance(encoder, RowInputs)
     vector = protocol.vector if isinstance(protocol, LabelAndVector) else protocol
     assert isinstance(vector, NoisyVector)

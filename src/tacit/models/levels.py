@@ -8,10 +8,10 @@ from typing import Any
 from tacit.errors import expected
 from tacit.models.model import Problem
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client, LevelCode
+from tacit.protocols.local_randomizer import LevelCode, LocalRandomizer
 from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.unary_encoding import UnaryEncoding
-from tacit.runtime.chain import Chain, Settings
+from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -20,17 +20,17 @@ MOST_TABLED = 12  # levels whose bit patterns are all tabled; past it the likeli
 LEVEL_PROTOCOLS = {protocol.kind: protocol for protocol in (RandomizedResponse, UnaryEncoding)}
 
 
-def level_client(column: str, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+def level_randomizer(column: str, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
     """A device that randomises the code of one column's level."""
     levels = len(schema.category(column).levels)
-    return Client(schema, LevelCode(column), LEVEL_PROTOCOLS[protocol].calibrate(levels, budget))
+    return LocalRandomizer(schema, LevelCode(column), LEVEL_PROTOCOLS[protocol].calibrate(levels, budget))
 
 
-def level_summary(client: Client, reports: Any) -> Any:
+def level_summary(randomizer: LocalRandomizer, reports: Any) -> Any:
     """Counts of the codes, counts of all bit patterns, or the expansion of the log likelihood in the shares."""
     from tacit.likelihoods import report_summaries
 
-    protocol = client.protocol
+    protocol = randomizer.protocol
     if isinstance(protocol, RandomizedResponse):
         return report_summaries.response_counts(reports[:, 0], protocol.levels)
     assert isinstance(protocol, UnaryEncoding)
@@ -40,7 +40,7 @@ def level_summary(client: Client, reports: Any) -> Any:
     return report_summaries.unary_expansion(rows, counts, float(protocol.epsilon)).numbers
 
 
-def shares_chain(problem: Problem, concentration: Sequence[float], settings: Settings) -> Chain:
+def shares_chain(problem: Problem, concentration: Sequence[float], settings: SamplerSettings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
     from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
     from tacit.samplers.pooled_posterior import simplex_chain
@@ -53,7 +53,7 @@ def shares_chain(problem: Problem, concentration: Sequence[float], settings: Set
         scales = tuple(scale / statistic.unit for scale in (noise.scales if laplace else noise.sd))
         pieces.append(NoisyCounts(site.n, statistic.counted, scales, laplace))
     for survey in problem.surveys:
-        protocol = survey.client.protocol
+        protocol = survey.local_randomizer.protocol
         if isinstance(protocol, RandomizedResponse):
             pieces.append(ResponseReports(protocol.levels, float(protocol.epsilon)))
         elif isinstance(protocol, UnaryEncoding) and protocol.levels <= MOST_TABLED:

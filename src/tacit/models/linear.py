@@ -13,20 +13,20 @@ from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, i
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior, Problem
-from tacit.models.regression import Design, Regression, as_radius
+from tacit.models.regression import DesignMatrix, Regression, as_radius
 from tacit.models.statistic_reports import STATISTICS, statistic_client, statistic_summary, with_reports
 from tacit.models.support import POSITIVE
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.noisy_vector import NoisyVector
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.conjugate_gram import Numbers
+    from tacit.likelihoods.conjugate_gram import GramPriorParameters
     from tacit.samplers.latent_gram import NoisyGram
 
 
@@ -74,12 +74,14 @@ class LinearRegression(Regression, LocalModel):
         return LinearPrior.default(self.design(schema))
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """Theta and sigma, and the normal law of the covariates."""
+        """Theta and sigma, and the normal distribution of the covariates."""
         assert isinstance(prior, LinearPrior)
         return prior.draw(self.design(schema), rng)
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Numbers from the normal law of the covariates, levels with equal chances, the response from the model."""
+        """Numbers from the normal distribution of the covariates, levels with equal probabilities, the response from
+        the model.
+        """
         import numpy as np
 
         design = self.design(schema)
@@ -109,16 +111,21 @@ class LinearRegression(Regression, LocalModel):
     def methods(self) -> Mapping[str, Method]:
         """By how they treat the latent exact sums; the docstrings of the builders say what each is for."""
         found = {
-            "collapsed": Method(
-                with_reports(_collapsed, _inputs),
+            "wishart": Method(
+                with_reports(_wishart, _inputs),
                 thin=2,
                 sites=True,
                 releases=True,
                 surveys=True,
                 papers=(HOFFMAN_2014,),
             ),
-            "free": Method(
-                with_reports(_free, _inputs), thin=2, sites=True, releases=True, surveys=True, papers=(HOFFMAN_2014,)
+            "cell-moments": Method(
+                with_reports(_cell_moments, _inputs),
+                thin=2,
+                sites=True,
+                releases=True,
+                surveys=True,
+                papers=(HOFFMAN_2014,),
             ),
             "gibbs-update": Method(_gibbs_update, thin=10),
             "gibbs-prior": Method(_gibbs_prior, thin=10),
@@ -129,14 +136,16 @@ class LinearRegression(Regression, LocalModel):
         return found if self.moments == 2 else {**found, "gibbs-noisy": Method(_gibbs_noisy, thin=10)}
 
     def default_method(self, schema: Schema) -> str:
-        """``collapsed`` where a normal law describes the design; ``free`` with levels, interactions, no intercept."""
-        return "collapsed" if self.design(schema).all_numeric else "free"
+        """``wishart`` where a normal distribution describes the design; ``cell-moments`` with levels, interactions, no
+        intercept.
+        """
+        return "wishart" if self.design(schema).all_numeric else "cell-moments"
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """What the row adds to the sums, or the row itself."""
         return (STATISTICS, INPUTS)
 
-    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """A device that adds noise to the products of (1, x, y), or to (x, y)."""
         if protocol == STATISTICS:
             return statistic_client(self.statistic(schema), schema, budget)
@@ -144,13 +153,13 @@ class LinearRegression(Regression, LocalModel):
         check_numbers(design)
         return input_client(Gram(design.columns, design.number_response, radius=as_radius(self.radius)), schema, budget)
 
-    def summary(self, client: Client, reports: Any) -> Any:
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """The sum of the reports, or of the products of (1, report)."""
         from tacit.likelihoods.report_summaries import moment_sums
 
-        if not isinstance(client.protocol, NoisyVector):
-            return statistic_summary(client, reports)
-        return moment_sums(in_mapped_units(client, reports)).reshape(-1)
+        if not isinstance(randomizer.protocol, NoisyVector):
+            return statistic_summary(randomizer, reports)
+        return moment_sums(in_mapped_units(randomizer, reports)).reshape(-1)
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """The response at new points, its own scatter included."""
@@ -168,7 +177,7 @@ class LinearRegression(Regression, LocalModel):
 
     @property
     def site_parameters(self) -> tuple[str, ...]:
-        """Every site has its own law of the covariates."""
+        """Every site has its own distribution of the covariates."""
         return ("mu_x", "Sigma_x")
 
     @property
@@ -177,7 +186,7 @@ class LinearRegression(Regression, LocalModel):
         return {"sigma": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """Coefficients by name; the covariates' law where a method gives it."""
+        """Coefficients by name; the covariates' distribution where a method gives it."""
         return {
             "theta": ("coefficient",),
             "sigma": (),
@@ -192,7 +201,7 @@ class LinearRegression(Regression, LocalModel):
         return {"coefficient": names, "covariate": covariates, "other_covariate": covariates}
 
 
-def _collapsed(problem: Problem, settings: Settings) -> Chain:
+def _wishart(problem: Problem, settings: SamplerSettings) -> Chain:
     """The latent Gram matrix, every parameter integrated out; then the parameters exactly.
 
     By NUTS, or, where the noise is small beside the sums, by fresh noise.
@@ -201,11 +210,11 @@ def _collapsed(problem: Problem, settings: Settings) -> Chain:
 
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
-    _check_rows(problem, len(design.columns) + 2, "collapsed")
+    _check_rows(problem, len(design.columns) + 2, "wishart")
     return from_gram_part(gram_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
 
 
-def _inputs(problem: Problem, settings: Settings) -> Chain:
+def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
     """From reports of (x, y): the parameters by NUTS, everybody's own row integrated out."""
     from tacit.samplers.linear_inputs import linear_inputs_chain
 
@@ -214,7 +223,9 @@ def _inputs(problem: Problem, settings: Settings) -> Chain:
     prior = problem.prior.numbers(design)
     if prior.nu0 <= len(prior.m0) - 1:
         raise expected("prior nu0", prior.nu0, f"to be above {len(prior.m0) - 1}, for the prior to be proper")
-    return linear_inputs_chain([noise_variances(survey.client) for survey in problem.surveys], prior, settings)
+    return linear_inputs_chain(
+        [noise_variances(survey.local_randomizer) for survey in problem.surveys], prior, settings
+    )
 
 
 def _check_rows(problem: Problem, least: int, method: str) -> None:
@@ -223,15 +234,17 @@ def _check_rows(problem: Problem, least: int, method: str) -> None:
         raise expected("n", fewest, f"to be at least {least} for the {method} method")
 
 
-def _gibbs_update(problem: Problem, settings: Settings) -> Chain:
-    """bernstein2019's Gibbs-SS-Update, corrected: the covariates' law drawn with the rest. Biased for small n."""
+def _gibbs_update(problem: Problem, settings: SamplerSettings) -> Chain:
+    """bernstein2019's Gibbs-SS-Update, corrected: the covariates' distribution drawn with the rest. Biased for small
+    n.
+    """
     from tacit.samplers.gram_gibbs import update_chain
 
     layout, numbers, laplace = _for_gibbs(problem)
     return from_gram_part(update_chain(layout, numbers, settings, laplace=laplace), problem)
 
 
-def _gibbs_prior(problem: Problem, settings: Settings) -> Chain:
+def _gibbs_prior(problem: Problem, settings: SamplerSettings) -> Chain:
     """bernstein2019's Gibbs-SS-Prior, corrected: the covariates' moments from their prior. Biased for small n."""
     from tacit.samplers.gram_gibbs import prior_chain
 
@@ -241,7 +254,7 @@ def _gibbs_prior(problem: Problem, settings: Settings) -> Chain:
     return from_gram_part(prior_chain(layout, numbers, settings, laplace=laplace), problem)
 
 
-def _gibbs_noisy(problem: Problem, settings: Settings) -> Chain:
+def _gibbs_noisy(problem: Problem, settings: SamplerSettings) -> Chain:
     """bernstein2019's Gibbs-SS-Noisy: the covariates' moments as released, their noise ignored. For comparison."""
     import jax.numpy as jnp
 
@@ -259,7 +272,7 @@ def _gibbs_noisy(problem: Problem, settings: Settings) -> Chain:
     return chain
 
 
-def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
+def _for_gibbs(problem: Problem) -> tuple[NoisyGram, GramPriorParameters, bool]:
     """Where the entries stand, the prior, and whether the noise is Laplace's (else it is normal)."""
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
@@ -269,7 +282,7 @@ def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
     return noisy_grams(problem)[0], problem.prior.numbers(design), problem.noise.limit == "laplace"
 
 
-def _augment(problem: Problem, settings: Settings) -> Chain:
+def _augment(problem: Problem, settings: SamplerSettings) -> Chain:
     """Exact data augmentation: the records latent, swept one by one (Ju, Awan, Gong and Rao 2022)."""
     import jax.numpy as jnp
 
@@ -282,17 +295,17 @@ def _augment(problem: Problem, settings: Settings) -> Chain:
     return from_gram_part(chain, problem)
 
 
-def _individual(problem: Problem, settings: Settings) -> Chain:
+def _individual(problem: Problem, settings: SamplerSettings) -> Chain:
     """bernstein2019's MCMC-Ind: parameters and all records together by NUTS."""
-    from tacit.samplers.joint_records_hmc import individual_chain
+    from tacit.samplers.joint_records_hmc import joint_records_chain
 
     layout, numbers = _for_records(problem, "individual", 300)
     if numbers.nu0 <= layout.size - 2:
         raise expected("prior nu0", numbers.nu0, f"to be above {layout.size - 2}, for the prior to be proper")
-    return from_gram_part(individual_chain(layout, numbers, settings), problem)
+    return from_gram_part(joint_records_chain(layout, numbers, settings), problem)
 
 
-def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, Numbers]:
+def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, GramPriorParameters]:
     """Where the entries stand and the prior, where there are neither too few nor too many records to sample."""
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
@@ -302,33 +315,33 @@ def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, N
     return noisy_grams(problem)[0], problem.prior.numbers(design)
 
 
-def _free(problem: Problem, settings: Settings) -> Chain:
+def _cell_moments(problem: Problem, settings: SamplerSettings) -> Chain:
     """For any design: the latent sums by NUTS under a weak prior on what is possible, the response exactly."""
-    from tacit.samplers.free_gram import free_chain
+    from tacit.samplers.free_gram import cell_moments_chain
 
     design, prior = _any_design(problem)
-    _check_rows(problem, len(design.columns) + 2, "free")
-    return from_gram_part(free_chain(free_grams(problem), prior.response(design), settings), problem)
+    _check_rows(problem, len(design.columns) + 2, "cell-moments")
+    return from_gram_part(cell_moments_chain(free_grams(problem), prior.response(design), settings), problem)
 
 
-def _naive(problem: Problem, settings: Settings) -> Chain:
+def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     """The conjugate posterior with the released sums, made positive definite, taken for the exact ones."""
-    from tacit.samplers.free_gram import naive_free_chain
+    from tacit.samplers.free_gram import naive_cell_moments_chain
     from tacit.samplers.latent_gram import naive_chain
 
     design, prior = _any_design(problem)
     if not design.all_numeric:
-        return naive_free_chain(free_grams(problem), prior.response(design), settings)
+        return naive_cell_moments_chain(free_grams(problem), prior.response(design), settings)
     return from_gram_part(naive_chain(noisy_grams(problem), prior.numbers(design), settings), problem)
 
 
-def _any_design(problem: Problem) -> tuple[Design, LinearPrior]:
+def _any_design(problem: Problem) -> tuple[DesignMatrix, LinearPrior]:
     assert isinstance(problem.model, LinearRegression)
     assert isinstance(problem.prior, LinearPrior)
     return problem.model.design(problem.schema), problem.prior
 
 
-def _plain_design(problem: Problem) -> Design:
+def _plain_design(problem: Problem) -> DesignMatrix:
     assert isinstance(problem.model, LinearRegression)
     design = problem.model.design(problem.schema)
     if not design.all_numeric:

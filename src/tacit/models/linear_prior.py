@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import expected
 from tacit.models.model import Prior
-from tacit.models.regression import Design
+from tacit.models.regression import DesignMatrix
 from tacit.runtime.chain import Arrays
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.conjugate_gram import Numbers
+    from tacit.likelihoods.conjugate_gram import GramPriorParameters
     from tacit.likelihoods.response import ResponsePrior
 
 
@@ -53,7 +53,7 @@ class LinearPrior(Prior):
                     raise expected(f"prior {name}", value, "to be numbers from -1e300 to 1e300")
 
     @classmethod
-    def default(cls, design: Design) -> Self:
+    def default(cls, design: DesignMatrix) -> Self:
         """Weak, from the number of covariates alone.
 
         Covariates: predictive t with 5 degrees of freedom and scale 0.24, so that 99% lie in [-1, 1] (the 99.5% point
@@ -74,14 +74,14 @@ class LinearPrior(Prior):
             psi0=0.24**2 * 5 / 2,
         )
 
-    def numbers(self, design: Design) -> Numbers:
+    def numbers(self, design: DesignMatrix) -> GramPriorParameters:
         """The prior as arrays for a design."""
         import numpy as np
 
-        from tacit.likelihoods.conjugate_gram import Numbers
+        from tacit.likelihoods.conjugate_gram import GramPriorParameters
 
         p, d = len(design.columns), _covariates(design)
-        return Numbers(
+        return GramPriorParameters(
             m0=_spread("m0", self.m0, d),
             kappa0=self.kappa0,
             nu0=self.nu0,
@@ -92,7 +92,7 @@ class LinearPrior(Prior):
             b0=self.b0,
         )
 
-    def response(self, design: Design) -> ResponsePrior:
+    def response(self, design: DesignMatrix) -> ResponsePrior:
         """The part of the prior that is about the response."""
         import numpy as np
 
@@ -102,7 +102,7 @@ class LinearPrior(Prior):
         precision = np.diag(_spread("lambda0", self.lambda0, p))
         return ResponsePrior(np.array(_spread("mu0", self.mu0, p)), precision, self.a0, self.b0)
 
-    def draw(self, design: Design, rng: Any) -> Arrays:
+    def draw(self, design: DesignMatrix, rng: Any) -> Arrays:
         """One draw of theta, sigma, mu_x and Sigma_x."""
         import numpy as np
 
@@ -120,7 +120,7 @@ class LinearPrior(Prior):
         return {"theta": theta, "sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}
 
 
-def _covariates(design: Design) -> int:
+def _covariates(design: DesignMatrix) -> int:
     return sum(isinstance(column, Scaled) for column in design.columns)
 
 

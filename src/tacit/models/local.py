@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
+from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.schema import Schema
 
 
@@ -18,11 +18,11 @@ class LocalModel(ABC):
         """The names of the protocols that suit it, the default first."""
 
     @abstractmethod
-    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """What a device does, calibrated to the budget of one report."""
 
     @abstractmethod
-    def summary(self, client: Client, reports: Any) -> Any:
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """All that a method needs of the reports (N, m), as one list of numbers.
 
         Its length is known from the client and N, which are public, and has a limit that N does not change.

@@ -16,9 +16,9 @@ from tacit.models.moment_regression import MomentRegression, by_moments, moments
 from tacit.models.regression import as_radius
 from tacit.models.statistic_reports import STATISTICS, with_reports
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
 from tacit.protocols.label_and_vector import LabelAndVector
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.protocols.local_randomizer import LocalRandomizer
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.design import sign
 from tacit.statistics.gram import Gram
@@ -76,23 +76,23 @@ class LogisticRegression(MomentRegression):
     def methods(self) -> Mapping[str, Method]:
         """Exact for levels alone, by moments, and exact for few rows."""
         return {
-            "cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
+            "exact-cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
             **by_moments(_inputs),
             "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,)),
         }
 
     def default_method(self, schema: Schema) -> str:
-        """``cells`` where the response depends on levels alone, else ``marginal``."""
-        return "marginal" if self.cells(schema).numbers else "cells"
+        """``exact-cells`` where the response depends on levels alone, else ``gaussian-covariates``."""
+        return "gaussian-covariates" if self.cells(schema).numbers else "exact-cells"
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """What the row adds to the sums, or the row itself."""
         return (STATISTICS, INPUTS)
 
-    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """A device that adds noise to the products of (1, x, y), or to x, and then randomises y."""
         if protocol == STATISTICS:
-            return super().client(schema, budget, protocol)
+            return super().local_randomizer(schema, budget, protocol)
         check_numbers(self.design(schema))
         if len(self.design(schema).columns) > 1 + _MOST_INPUTS:
             raise expected(
@@ -102,12 +102,12 @@ class LogisticRegression(MomentRegression):
             )
         return input_client(self.statistic(schema), schema, budget)
 
-    def summary(self, client: Client, reports: Any) -> Any:
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """The sum of the reports; or, of reports of inputs, that of products and of labels on a grid."""
-        if not isinstance(client.protocol, LabelAndVector):
-            return super().summary(client, reports)
-        found = in_mapped_units(client, reports)
-        return _labelled(client).summary(found[:, 0], found[:, 1:])
+        if not isinstance(randomizer.protocol, LabelAndVector):
+            return super().summary(randomizer, reports)
+        found = in_mapped_units(randomizer, reports)
+        return _labelled(randomizer).summary(found[:, 0], found[:, 1:])
 
     def draw_response(self, predictor: Any, schema: Schema, rng: Any) -> Any:
         """One of the two levels."""
@@ -123,21 +123,21 @@ class LogisticRegression(MomentRegression):
         return expit(self.predictor(draws, schema, new))
 
 
-def _labelled(client: Client) -> LabelledReports:
+def _labelled(randomizer: LocalRandomizer) -> LabelledReports:
     from tacit.samplers.logistic_inputs import LabelledReports
 
-    assert isinstance(client.protocol, LabelAndVector)
-    return LabelledReports(noise_variances(client), float(client.protocol.epsilon_label))
+    assert isinstance(randomizer.protocol, LabelAndVector)
+    return LabelledReports(noise_variances(randomizer), float(randomizer.protocol.epsilon_label))
 
 
-def _inputs(problem: Problem, settings: Settings) -> Chain:
+def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
     """From reports of x and y: the parameters by NUTS, everybody's own row integrated out."""
     from tacit.samplers.logistic_inputs import logistic_inputs_chain
 
     model, prior = problem.model, problem.prior
     assert isinstance(model, LogisticRegression)
     assert isinstance(prior, MomentPrior)
-    surveys = [_labelled(survey.client) for survey in problem.surveys]
+    surveys = [_labelled(survey.local_randomizer) for survey in problem.surveys]
     numbers = prior.numbers(model.cells(problem.schema))
     chain = logistic_inputs_chain(moments(model, problem.schema), surveys, numbers, settings)
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from tacit.bibliography import Paper
 from tacit.errors import InputError, did_you_mean, expected, shown
-from tacit.models.draw_law import DrawLaw
+from tacit.models.draw_parameters import DrawParameters
 from tacit.noise.noise import Noise
-from tacit.protocols.client import Client
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.protocols.local_randomizer import LocalRandomizer
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 
@@ -42,12 +42,12 @@ class Prior:
 class Site:
     """Some rows that share nobody with another site: how many there are, and the noise of each release about them.
 
-    Where the release is posterior draws instead of noisy sums, ``sample`` is their law, and there is no noise.
+    Where the release is posterior draws instead of noisy sums, ``sample`` is their distribution, and there is no noise.
     """
 
     n: int
     noises: tuple[Noise, ...]
-    sample: DrawLaw | None = None
+    sample: DrawParameters | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Survey:
     """Reports that people randomised themselves: how many there are, and what their devices did."""
 
     n: int
-    client: Client
+    local_randomizer: LocalRandomizer
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Problem:
         return site.n
 
     @property
-    def sample(self) -> DrawLaw:
-        """The law of posterior draws; for methods that take one release of them."""
+    def sample(self) -> DrawParameters:
+        """The distribution of posterior draws; for methods that take one release of them."""
         (sample,) = (site.sample for site in self.sites)
         assert sample is not None
         return sample
@@ -121,7 +121,7 @@ class Method:
     it takes local reports, and ``central`` whether it takes releases at all. `cite` names its ``papers``.
     """
 
-    build: Callable[[Problem, Settings], Chain]
+    build: Callable[[Problem, SamplerSettings], Chain]
     thin: int
     sites: bool = False
     releases: bool = False

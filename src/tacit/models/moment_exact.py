@@ -9,21 +9,21 @@ from tacit.models.gram_layout import site_noises
 from tacit.models.model import Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.moment_regression import MomentRegression, moments, named
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.samplers.glm_records import Rows
+    from tacit.samplers.glm_records import GlmRecords
 
 _MOST_RECORDS = 1_000
 
 
-def cells(problem: Problem, settings: Settings) -> Chain:
+def cells(problem: Problem, settings: SamplerSettings) -> Chain:
     """For two responses and designs of levels alone: the counts of cells and responses latent, exact for every n."""
     import numpy as np
 
     from tacit.samplers.cell_counts import CellCounts, cell_counts_chain
-    from tacit.samplers.marginal_likelihood_glm import Coordinates
+    from tacit.samplers.marginal_likelihood_glm import GlmCoordinates
 
     model, prior = _parts(problem)
     if model.cells(problem.schema).numbers:
@@ -39,7 +39,7 @@ def cells(problem: Problem, settings: Settings) -> Chain:
         noises=[site_noises(site, problem.statistic.unit, len(design.first)) for site in problem.sites],
     )
     numbers = prior.numbers(model.cells(problem.schema))
-    chain = cell_counts_chain(counts, Coordinates(design, len(problem.sites), numbers), settings)
+    chain = cell_counts_chain(counts, GlmCoordinates(design, len(problem.sites), numbers), settings)
 
     def by_family(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)
@@ -48,7 +48,7 @@ def cells(problem: Problem, settings: Settings) -> Chain:
     return by_family
 
 
-def augment(problem: Problem, settings: Settings) -> Chain:
+def augment(problem: Problem, settings: SamplerSettings) -> Chain:
     """The records latent, swept one by one (Ju, Awan, Gong and Rao 2022). Exact, clamped rows included; for few."""
     import jax.numpy as jnp
 
@@ -81,18 +81,18 @@ def augment(problem: Problem, settings: Settings) -> Chain:
     return by_family
 
 
-def record_rows(model: MomentRegression, schema: Schema, n: int) -> Rows:
+def record_rows(model: MomentRegression, schema: Schema, n: int) -> GlmRecords:
     """n records of a model, as the record-level sampler wants them."""
     import numpy as np
 
-    from tacit.likelihoods.glm_response import Response
-    from tacit.samplers.glm_records import Rows
+    from tacit.likelihoods.glm_response import GlmResponse
+    from tacit.samplers.glm_records import GlmRecords
 
     numbers = model.cells(schema).numbers
-    return Rows(
+    return GlmRecords(
         n=n,
         design=moments(model, schema),
-        response=Response(model.response_link(schema)),
+        response=GlmResponse(model.response_link(schema)),
         low=np.array([number.low for number in numbers]),
         high=np.array([number.high for number in numbers]),
         radius=model.radius,

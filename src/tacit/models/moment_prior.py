@@ -12,7 +12,7 @@ from tacit.models.model import Prior
 from tacit.runtime.chain import Arrays
 
 if TYPE_CHECKING:
-    from tacit.samplers.marginal_likelihood_glm import Numbers
+    from tacit.samplers.marginal_likelihood_glm import GlmPriorParameters
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class MomentPrior(Prior):
     """In mapped units, where numbers lie in [-1, 1]:
 
     theta ~ N(0, diag(theta_sd^2)), restricted to |theta| <= theta_radius if that is given;
-    chances of the cells ~ Dirichlet(alpha); within a cell x ~ N(mu_x, Sigma_x), mu_x ~ N(0, mean_sd^2);
+    probabilities of the cells ~ Dirichlet(alpha); within a cell x ~ N(mu_x, Sigma_x), mu_x ~ N(0, mean_sd^2);
     Sigma_x = T C T, T_j ~ half-normal(scale), C ~ LKJ(shape).
 
     ``theta_sd`` has one number a coefficient, ``mean_sd`` and ``scale`` one a number of the data; a single one stands
@@ -58,14 +58,14 @@ class MomentPrior(Prior):
         size = 0.22 if radius is None else 0.22 * min(1.0, radius * _NORMAL_99 / math.sqrt(_chi_square_99(d)))
         return cls(theta_sd=theta_sd, theta_radius=None, mean_sd=size, scale=size, shape=2.0, alpha=1.0)
 
-    def numbers(self, cells: Cells) -> Numbers:
+    def numbers(self, cells: Cells) -> GlmPriorParameters:
         """The prior as arrays for a design."""
         import numpy as np
 
-        from tacit.samplers.marginal_likelihood_glm import Numbers
+        from tacit.samplers.marginal_likelihood_glm import GlmPriorParameters
 
         p, d, k = len(cells.design.columns), len(cells.numbers), cells.count
-        return Numbers(
+        return GlmPriorParameters(
             theta_sd=_spread("theta_sd", self.theta_sd, p),
             radius=self.theta_radius,
             mean=np.zeros((k, d)),
@@ -76,7 +76,9 @@ class MomentPrior(Prior):
         )
 
     def draw(self, cells: Cells, rng: Any) -> Arrays:
-        """One draw of theta and of the law of the covariates; `pi`, `mu_x`, `Sigma_x` only where there are any."""
+        """One draw of theta and of the distribution of the covariates; `pi`, `mu_x`, `Sigma_x` only where there are
+        any.
+        """
         import numpy as np
 
         numbers = self.numbers(cells)

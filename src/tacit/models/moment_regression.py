@@ -1,7 +1,7 @@
 """What logistic and Poisson regression share: covariates by cells, a linear predictor, inference from noisy moments.
 
-Rows: a combination of levels (a cell) with chances pi; numbers x ~ N(mu_x, Sigma_x) within it, in mapped units; the
-linear predictor u = theta'w, w the design vector; a response whose law depends on u alone.
+Rows: a combination of levels (a cell) with probabilities pi; numbers x ~ N(mu_x, Sigma_x) within it, in mapped units;
+the linear predictor u = theta'w, w the design vector; a response whose distribution depends on u alone.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tacit.models.regression import Regression
 from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, statistic_summary, with_reports
 from tacit.models.support import SHARES
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.protocols.local_randomizer import LocalRandomizer
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.design_moments import Design as Moments
+    from tacit.likelihoods.design_moments import CellDesign as Moments
     from tacit.likelihoods.link_moments import Link
-    from tacit.samplers.marginal_likelihood_glm import NoisySums
+    from tacit.samplers.marginal_likelihood_glm import SiteSums
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class MomentRegression(Regression, LocalModel):
         return MomentPrior.default(self.cells(schema), self.radius, theta_sd=2.0)
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """Theta and the law of the covariates."""
+        """Theta and the distribution of the covariates."""
         assert isinstance(prior, MomentPrior)
         return prior.draw(self.cells(schema), rng)
 
@@ -87,17 +87,17 @@ class MomentRegression(Regression, LocalModel):
         """What the row adds to the sums."""
         return (STATISTICS,)
 
-    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """A device that adds noise to what its row adds to the sums."""
         return statistic_client(self.statistic(schema), schema, budget)
 
-    def summary(self, client: Client, reports: Any) -> Any:
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """The sum of the reports."""
-        return statistic_summary(client, reports)
+        return statistic_summary(randomizer, reports)
 
     @property
     def site_parameters(self) -> tuple[str, ...]:
-        """Every site has its own law of the covariates."""
+        """Every site has its own distribution of the covariates."""
         return ("pi", "mu_x", "Sigma_x")
 
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class MomentRegression(Regression, LocalModel):
         return {"pi": SHARES}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """Coefficients by name, and the law of the covariates."""
+        """Coefficients by name, and the distribution of the covariates."""
         cell = ("cell",) if self.cells(schema).count > 1 else ()
         found: dict[str, tuple[str, ...]] = {"theta": ("coefficient",)}
         if cell:
@@ -144,7 +144,7 @@ def by_moments(inputs: Build | None = None) -> dict[str, Method]:
     ``inputs`` is how ``marginal`` treats reports of inputs, for families that have them.
     """
     return {
-        "marginal": Method(
+        "gaussian-covariates": Method(
             with_reports(_marginal, inputs), thin=2, sites=True, releases=True, surveys=True, papers=(HOFFMAN_2014,)
         ),
         "taylor": Method(_taylor, thin=2, sites=True, releases=True, papers=(HOFFMAN_2014,)),
@@ -152,38 +152,40 @@ def by_moments(inputs: Build | None = None) -> dict[str, Method]:
     }
 
 
-def _marginal(problem: Problem, settings: Settings) -> Chain:
+def _marginal(problem: Problem, settings: SamplerSettings) -> Chain:
     """NUTS on the parameters, the exact sums integrated out by the central limit theorem, with exact moments."""
     return _chain(problem, settings, _noisy_sums(problem))
 
 
-def _taylor(problem: Problem, settings: Settings) -> Chain:
+def _taylor(problem: Problem, settings: SamplerSettings) -> Chain:
     """kulkarni2021 as printed: moments by a Taylor polynomial of the mean. Wrong for large effects; to reproduce it."""
     sums = _noisy_sums(problem)
     return _chain(problem, settings, replace(sums, link=replace(sums.link, moments="taylor", clamp=None)))
 
 
-def _naive(problem: Problem, settings: Settings) -> Chain:
+def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     """The released sums taken for exact ones: all but a millionth of the noise is ignored."""
     sums = _noisy_sums(problem)
     return _chain(problem, settings, replace(sums, scales=1e-6 * sums.scales, laplace=False))
 
 
-def _noisy_sums(problem: Problem) -> NoisySums:
+def _noisy_sums(problem: Problem) -> SiteSums:
     import numpy as np
 
-    from tacit.samplers.marginal_likelihood_glm import NoisySums
+    from tacit.samplers.marginal_likelihood_glm import SiteSums
 
     model = problem.model
     assert isinstance(model, MomentRegression)
     laplace = {noise.limit == "laplace" for site in problem.sites for noise in site.noises}
     if len(laplace) > 1:
-        raise expected("release", len(problem.sites), "releases to have one law of noise to be pooled by this family")
+        raise expected(
+            "release", len(problem.sites), "releases to have one noise distribution to be pooled by this family"
+        )
     if laplace == {True} and any(len(site.noises) > 1 for site in problem.sites):
         raise expected("release", "several", "of the same rows to have normal noise to be pooled by this family")
     statistic = problem.statistic
     noises = [site_noises(site, statistic.unit, len(statistic.entries)) for site in problem.sites]
-    return NoisySums(
+    return SiteSums(
         design=moments(model, problem.schema),
         link=model.response_link(problem.schema),
         n=np.array([float(site.n) for site in problem.sites]),
@@ -196,14 +198,14 @@ def moments(model: MomentRegression, schema: Schema) -> Moments:
     """The released entries as products of design entries and response."""
     import numpy as np
 
-    from tacit.likelihoods.design_moments import Design
+    from tacit.likelihoods.design_moments import CellDesign
 
     constants, slopes = model.cells(schema).maps()
     first, second, power = np.array(model.places(schema)).T
-    return Design(constants, slopes, first, second, power)
+    return CellDesign(constants, slopes, first, second, power)
 
 
-def _chain(problem: Problem, settings: Settings, sums: NoisySums) -> Chain:
+def _chain(problem: Problem, settings: SamplerSettings, sums: SiteSums) -> Chain:
     import jax.numpy as jnp
 
     from tacit.samplers.marginal_likelihood_glm import marginal_chain

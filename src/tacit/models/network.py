@@ -1,7 +1,7 @@
 """A Bayesian network with one hidden layer, for numbers and for two levels; released as posterior draws (jewson2023).
 
-The response decides what it is: a number has a normal law around the network's output (jewson2023, Example 2), one of
-two levels has the logistic function of the output as its probability (Example 1).
+The response decides what it is: a number has a normal distribution around the network's output (jewson2023, Example
+2), one of two levels has the logistic function of the output as its probability (Example 1).
 
 The numbers of m(x) = sum over units j of v_j tanh(w_j'x) + c stand in one list: w_1, ..., w_hidden, then v, then c.
 x is the design of the formula in mapped units; its constant, where there is one, makes the first number of w_j the

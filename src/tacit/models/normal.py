@@ -15,7 +15,7 @@ from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.clamped_laws import ClampedNormal
+    from tacit.likelihoods.clamped_distributions import ClampedNormal
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class Normal(OneNumber):
         coding = self.coding(schema)
         return NormalPrior(coding.middle, coding.half / 2, coding.half / 3)
 
-    def law(self, prior: Prior, schema: Schema) -> ClampedNormal:
+    def distribution(self, prior: Prior, schema: Schema) -> ClampedNormal:
         """The prior in mapped units."""
-        from tacit.likelihoods.clamped_laws import ClampedNormal
+        from tacit.likelihoods.clamped_distributions import ClampedNormal
 
         assert isinstance(prior, NormalPrior)
         coding = self.coding(schema)

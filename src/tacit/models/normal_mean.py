@@ -73,7 +73,7 @@ class NormalMean(OneNumber, ConjugateModel):
         coding = self.coding(schema)
         return MeanPrior(coding.middle, coding.half / 2)
 
-    def law(self, prior: Prior, schema: Schema) -> KnownSdNormal:
+    def distribution(self, prior: Prior, schema: Schema) -> KnownSdNormal:
         """The prior in mapped units."""
         from tacit.samplers.known_sd_normal import KnownSdNormal
 
@@ -106,7 +106,7 @@ class NormalMean(OneNumber, ConjugateModel):
     @property
     def draw_methods(self) -> Mapping[str, Method]:
         """The mean, tabled along a line."""
-        return {"evidence": Method(number_from_draws, thin=1)}
+        return {"likelihood": Method(number_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
         """Normal, in mapped units."""

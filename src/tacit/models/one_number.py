@@ -1,9 +1,9 @@
 """One bounded number a row under any kind of evidence: what the families of one numeric column share.
 
 A cell x is clamped to its bounds and mapped to a number c, affinely: to [-1, 1], or from [0, high] to [0, 1]. Clamping
-is part of the model: c follows the rectified law of the family, its own density inside the bounds and an atom at each
-end (`likelihoods.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x before
-clamping. Three kinds of evidence are about c, and a posterior takes any number of each:
+is part of the model: c follows the rectified distribution of the family, its own density inside the bounds and an atom
+at each end (`likelihoods.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x
+before clamping. Three kinds of evidence are about c, and a posterior takes any number of each:
 
 * a central release: sums over n rows of the powers of c (`PowerSums`) plus noise. By the central limit theorem the
   exact sums are normal with n times the mean and the covariance of one row, both exact. Nothing else is approximate.
@@ -23,16 +23,16 @@ from tacit.errors import expected
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Model, Prior, Problem
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client, LatticeNumber
 from tacit.protocols.domain import Block
+from tacit.protocols.local_randomizer import LatticeNumber, LocalRandomizer
 from tacit.protocols.noisy_number import NoisyNumber
 from tacit.protocols.noisy_vector import NoisyVector
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.power_sums import PowerSums
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.clamped_laws import Law
+    from tacit.likelihoods.clamped_distributions import ClampedDistribution
 
 _STEPS = 2**20  # of a device's lattice from 0 to 1: far finer than the noise of any report
 _MOST_COUNTS = 10_000
@@ -91,7 +91,7 @@ def counts_coding(column: str, schema: Schema, family: str) -> Coding:
 
 @dataclass(frozen=True)
 class OneNumber(Model, LocalModel):
-    """A family about one numeric column; ``coding``, ``law`` and ``original`` say which."""
+    """A family about one numeric column; ``coding``, ``distribution`` and ``original`` say which."""
 
     column: str
 
@@ -100,12 +100,12 @@ class OneNumber(Model, LocalModel):
         """How its cells are mapped; refuses bounds that do not fit the family."""
 
     @abstractmethod
-    def law(self, prior: Prior, schema: Schema) -> Law:
-        """The law of c with its prior, in mapped units."""
+    def distribution(self, prior: Prior, schema: Schema) -> ClampedDistribution:
+        """The distribution of c with its prior, in mapped units."""
 
     @abstractmethod
     def original(self, draws: Arrays, schema: Schema) -> Arrays:
-        """The parameters of x in the units of the column, from those of the law."""
+        """The parameters of x in the units of the column, from those of the distribution."""
 
     @property
     @abstractmethod
@@ -114,7 +114,7 @@ class OneNumber(Model, LocalModel):
 
     @property
     def models_clamping(self) -> bool:
-        """Clamping is part of the law of c."""
+        """Clamping is part of the distribution of c."""
         return True
 
     def statistic(self, schema: Schema) -> PowerSums:
@@ -126,7 +126,7 @@ class OneNumber(Model, LocalModel):
     def methods(self) -> Mapping[str, Method]:
         """One method for all evidence, and the naive one."""
         return {
-            "evidence": Method(_evidence, thin=1, sites=True, releases=True, surveys=True),
+            "likelihood": Method(_evidence, thin=1, sites=True, releases=True, surveys=True),
             "naive": Method(_naive, thin=1, sites=True),
         }
 
@@ -134,27 +134,27 @@ class OneNumber(Model, LocalModel):
         """Laplace noise, which meets every budget; or Gaussian noise, which needs one that is not pure."""
         return (NoisyNumber.kind, NoisyVector.kind)
 
-    def client(self, schema: Schema, budget: Guarantee, protocol: str) -> Client:
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """A device that adds noise to the clamped number."""
         coding = self.coding(schema)
         first, last = coding.ends
         encoder = LatticeNumber(coding.column, coding.low, coding.high, first, last)
         if protocol == NoisyNumber.kind:
-            return Client(schema, encoder, NoisyNumber.calibrate(first, last, budget))
+            return LocalRandomizer(schema, encoder, NoisyNumber.calibrate(first, last, budget))
         if coding.most is not None and coding.most > _MOST_COUNTS_GAUSSIAN:
             raise expected(
                 "protocol", protocol, f"to be {NoisyNumber.kind} for counts that may exceed {_MOST_COUNTS_GAUSSIAN}"
             )
-        return Client(schema, encoder, NoisyVector.calibrate((Block((first,), (last,)),), budget))
+        return LocalRandomizer(schema, encoder, NoisyVector.calibrate((Block((first,), (last,)),), budget))
 
-    def summary(self, client: Client, reports: Any) -> Any:
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """The weights of the reports on an equal grid, see `report_summaries.binned`."""
         import numpy as np
 
         from tacit.likelihoods.report_summaries import binned
 
-        coding = self.coding(client.schema)
-        grid = _Grid.of(coding, client, len(reports))
+        coding = self.coding(randomizer.schema)
+        grid = _Grid.of(coding, randomizer, len(reports))
         places = np.asarray(reports[:, 0], np.float64) / coding.steps
         return binned(places, grid.low, grid.high, grid.nodes)
 
@@ -181,11 +181,11 @@ class _Grid:
     gaussian: bool
 
     @classmethod
-    def of(cls, coding: Coding, client: Client, n: int) -> _Grid:
+    def of(cls, coding: Coding, randomizer: LocalRandomizer, n: int) -> _Grid:
         """The grid of ``n`` reports."""
         from tacit.likelihoods.report_summaries import grid_nodes
 
-        protocol = client.protocol
+        protocol = randomizer.protocol
         low = -1.0 if coding.signed else 0.0
         if isinstance(protocol, NoisyVector):
             scale = protocol.noise.scales[0] / coding.steps
@@ -203,12 +203,12 @@ def _nodes(wanted: float) -> int:
     return min(max(2 ** math.ceil(math.log2(wanted)), _FEWEST_NODES), _MOST_NODES) if wanted > 1 else _FEWEST_NODES
 
 
-def _evidence(problem: Problem, settings: Settings) -> Chain:
+def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
     """The parameters from all pieces of evidence: one is tabled along a line, two are drawn by weighting.
 
     Several releases of the same sums, whose likelihood has no closed form, are left to NUTS.
     """
-    from tacit.likelihoods.evidence import BinnedReports, Sums
+    from tacit.likelihoods.evidence import BinnedReports, NoisyPowerSums
 
     model = problem.model
     assert isinstance(model, OneNumber)
@@ -219,24 +219,24 @@ def _evidence(problem: Problem, settings: Settings) -> Chain:
         scales = tuple(
             scale / unit for noise in site.noises for scale in (noise.scales if noise.limit == "laplace" else noise.sd)
         )
-        pieces.append(Sums(site.n, model.powers, scales, laplace))
+        pieces.append(NoisyPowerSums(site.n, model.powers, scales, laplace))
     for survey in problem.surveys:
-        grid = _Grid.of(model.coding(problem.schema), survey.client, survey.n)
+        grid = _Grid.of(model.coding(problem.schema), survey.local_randomizer, survey.n)
         pieces.append(BinnedReports(grid.nodes, grid.scale, grid.gaussian, (grid.low, grid.high)))
     return _chain(problem, pieces, settings)
 
 
-def _naive(problem: Problem, settings: Settings) -> Chain:
+def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     """The same posterior with the released sums, moved to where sums can be, taken for the exact ones."""
     import jax.numpy as jnp
 
-    from tacit.likelihoods.evidence import Sums
+    from tacit.likelihoods.evidence import NoisyPowerSums
 
     model = problem.model
     assert isinstance(model, OneNumber)
     signed, size = model.coding(problem.schema).signed, len(model.powers)
     # Noise far below what a sum varies by: a covariance that is singular to rounding stays positive.
-    pieces = [Sums(s.n, model.powers, (1e-9 * s.n,) * size, (False,) * size) for s in problem.sites]
+    pieces = [NoisyPowerSums(s.n, model.powers, (1e-9 * s.n,) * size, (False,) * size) for s in problem.sites]
     chain = _chain(problem, pieces, settings)
 
     def feasible(released: Any, n: int) -> Any:
@@ -254,19 +254,19 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
     return naive
 
 
-def _chain(problem: Problem, pieces: list[Any], settings: Settings) -> Chain:
+def _chain(problem: Problem, pieces: list[Any], settings: SamplerSettings) -> Chain:
     from tacit.likelihoods.noisy_sums import closed
-    from tacit.samplers.grid_1d import line_chain
+    from tacit.samplers.grid_1d import grid_1d_chain
     from tacit.samplers.importance_chain import importance_chain
-    from tacit.samplers.pooled_posterior import evidence_chain
+    from tacit.samplers.pooled_posterior import pooled_posterior_chain
 
     model = problem.model
     assert isinstance(model, OneNumber)
-    law = model.law(problem.prior, problem.schema)
+    distribution = model.distribution(problem.prior, problem.schema)
     if all(map(closed, pieces)):
-        chain = (line_chain if law.size == 1 else importance_chain)(law, pieces, settings)
+        chain = (grid_1d_chain if distribution.size == 1 else importance_chain)(distribution, pieces, settings)
     else:
-        chain = evidence_chain(law, pieces, settings)
+        chain = pooled_posterior_chain(distribution, pieces, settings)
 
     def original(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)

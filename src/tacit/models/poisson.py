@@ -58,10 +58,10 @@ class Poisson(CountFamily, ConjugateModel):
     @property
     def draw_methods(self) -> Mapping[str, Method]:
         """The rate, tabled along a line."""
-        return {"evidence": Method(number_from_draws, thin=1)}
+        return {"likelihood": Method(number_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
-        """Counts add to the shape of a Gamma law, rows to its rate."""
+        """Counts add to the shape of a Gamma distribution, rows to its rate."""
         assert isinstance(prior, GammaPrior)
         step = Fraction(self.coding(schema).high)
         numbers = Fraction(prior.shape), Fraction(prior.rate)

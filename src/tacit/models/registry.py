@@ -33,6 +33,6 @@ FAMILIES: dict[str, type[Model]] = {
     )
 }
 
-# Families that cross the boundary as posterior draws only: no method of theirs infers from noisy sums, so that the laws
-# of those have nothing to run.
+# Families that cross the boundary as posterior draws only: no method of theirs infers from noisy sums, so that the
+# distributions of those have nothing to run.
 DRAWN: dict[str, type[Model]] = {model.family: model for model in (SoftmaxRegression, StatisticalQuery, Network)}

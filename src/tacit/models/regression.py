@@ -31,7 +31,7 @@ class Regression(Model):
     def __post_init__(self) -> None:
         as_radius(self.radius)
 
-    def design(self, schema: Schema) -> Design:
+    def design(self, schema: Schema) -> DesignMatrix:
         """The columns that the formula makes of the schema."""
         return _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
 
@@ -63,7 +63,7 @@ class Regression(Model):
 
 
 @dataclass(frozen=True)
-class Design:
+class DesignMatrix:
     """The columns that a formula makes of a schema, in mapped units: numbers in [-1, 1], indicators 0 or 1.
 
     With an intercept every number is centred on the middle of its range. Without one it is only scaled, because moving
@@ -105,7 +105,7 @@ class Design:
 
     @property
     def all_numeric(self) -> bool:
-        """Whether the design is a constant and plain numbers, so that a normal law can describe it."""
+        """Whether the design is a constant and plain numbers, so that a normal distribution can describe it."""
         first, *others = self.columns or (None,)
         plain = all(isinstance(c, Scaled) and len(c.numbers) == 1 and not c.levels for c in others)
         return isinstance(first, Indicator) and not first.levels and plain and len(others) > 0
@@ -179,9 +179,9 @@ class Design:
         return out
 
 
-def design_for(formula: object, schema: Schema) -> Design:
+def design_for(formula: object, schema: Schema) -> DesignMatrix:
     """The design of a formula, every column checked against the schema."""
-    design = Design(parse_formula(formula), schema)
+    design = DesignMatrix(parse_formula(formula), schema)
     sizes = [math.prod(_codes(schema[name]) for name in term) for term in design.formula.terms]
     if sum(sizes) > 2 * _MOST_COLUMNS or len(design.columns) > _MOST_COLUMNS:  # all pairs of them are released
         raise expected("formula", formula, f"to make at most {_MOST_COLUMNS} columns")
@@ -190,7 +190,7 @@ def design_for(formula: object, schema: Schema) -> Design:
 
 
 @lru_cache(maxsize=64)
-def _design(formula: str, schema: Schema) -> Design:
+def _design(formula: str, schema: Schema) -> DesignMatrix:
     """`design_for`, made once: every draw of the parameters asks for it."""
     return design_for(formula, schema)
 

@@ -22,9 +22,9 @@ from tacit.errors import expected
 from tacit.models.model import Problem, Site, Survey
 from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.privacy.guarantees import Guarantee
-from tacit.protocols.client import Client, Encoder
+from tacit.protocols.local_randomizer import Encoder, LocalRandomizer
 from tacit.protocols.noisy_statistic import NoisyStatistic
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.gram import Gram
 from tacit.statistics.statistic import Statistic
@@ -32,7 +32,7 @@ from tacit.statistics.statistic import Statistic
 STATISTICS = "statistics"
 LEAST_LAPLACE = 100
 
-Build = Callable[[Problem, Settings], Chain]
+Build = Callable[[Problem, SamplerSettings], Chain]
 
 
 @dataclass(frozen=True)
@@ -61,24 +61,24 @@ class RowStatistic(Encoder):
 
 
 @lru_cache(maxsize=64)
-def statistic_client(statistic: Statistic, schema: Schema, budget: Guarantee) -> Client:
+def statistic_client(statistic: Statistic, schema: Schema, budget: Guarantee) -> LocalRandomizer:
     """A device that adds noise to what its row adds to ``statistic``."""
-    return Client(
+    return LocalRandomizer(
         schema, RowStatistic(statistic), NoisyStatistic.calibrate(statistic.unit, statistic.sensitivity(), budget)
     )
 
 
-def statistic_summary(client: Client, reports: Any) -> Any:
+def statistic_summary(randomizer: LocalRandomizer, reports: Any) -> Any:
     """The sum of all reports, in real units."""
     import numpy as np
 
-    assert isinstance(client.protocol, NoisyStatistic)
-    return np.asarray(reports, np.float64).sum(axis=0) / client.protocol.unit
+    assert isinstance(randomizer.protocol, NoisyStatistic)
+    return np.asarray(reports, np.float64).sum(axis=0) / randomizer.protocol.unit
 
 
 def summed(survey: Survey) -> Site:
     """A survey as the site that the sum of its reports is a release about."""
-    protocol = survey.client.protocol
+    protocol = survey.local_randomizer.protocol
     assert isinstance(protocol, NoisyStatistic)
     if protocol.noise.limit != "normal" and survey.n < LEAST_LAPLACE:
         raise expected("n", survey.n, f"to be at least {LEAST_LAPLACE} reports, for Laplace noise to add up to normal")
@@ -92,10 +92,10 @@ def with_reports(build: Build, inputs: Build | None = None) -> Build:
     Parameters that each site has for itself are given for releases; for a survey only where it is all there is.
     """
 
-    def built(problem: Problem, settings: Settings) -> Chain:
+    def built(problem: Problem, settings: SamplerSettings) -> Chain:
         if not problem.surveys:
             return build(problem, settings)
-        of_statistics = [isinstance(survey.client.protocol, NoisyStatistic) for survey in problem.surveys]
+        of_statistics = [isinstance(survey.local_randomizer.protocol, NoisyStatistic) for survey in problem.surveys]
         if not any(of_statistics) and inputs is not None and not problem.sites:
             return _own_parameters(inputs(problem, settings), problem)
         if not all(of_statistics):

@@ -1,4 +1,4 @@
-"""A statistical query: the mean of one bounded column over the rows, released as draws from a Beta law.
+"""A statistical query: the mean of one bounded column over the rows, released as draws from a Beta distribution.
 
 geumlek2017, section A.3: with phi = (x - low) / (high - low) in [0, 1], clamped, a draw from
 

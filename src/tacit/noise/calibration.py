@@ -30,8 +30,8 @@ def least_noise(build: Callable[[Fraction], N], budget: Guarantee, sensitivity: 
     """``build(1 + m * STEP)`` for the least whole m >= 0 whose event satisfies ``budget``.
 
     ``build(1)`` is what the budget needs in ideal arithmetic and on the real line; the stretch covers the rounding of
-    prices and the slack of a discrete law. More noise never costs more, so m is found by doubling and bisection. The
-    event is asked about the very noise that is returned: no budget is met by belief.
+    prices and the slack of a discrete distribution. More noise never costs more, so m is found by doubling and
+    bisection. The event is asked about the very noise that is returned: no budget is met by belief.
     """
 
     def noise_if_enough(steps: int) -> N | None:

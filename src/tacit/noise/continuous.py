@@ -1,8 +1,8 @@
 """Normal, gamma and Dirichlet numbers from an `Entropy` source's bytes alone, for exact draws of conjugate posteriors.
 
-Each is exact in ideal arithmetic: the laws hold for real numbers, and float64 stands in for them. Whoever uses these
-for a release says so in its guarantee, and rounds to a public grid afterwards. No generator is seeded: every number
-starts from fresh bytes.
+Each is exact in ideal arithmetic: the distributions hold for real numbers, and float64 stands in for them. Whoever
+uses these for a release says so in its guarantee, and rounds to a public grid afterwards. No generator is seeded:
+every number starts from fresh bytes.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class DiscreteGaussian(Noise):
        sum_k exp(-(k - (1-a) D)^2 / (2 s^2)) to sum_k exp(-k^2 / (2 s^2)). The ratio is at most 1: by Poisson summation
        the upper series has the terms of the lower one times cosines. So the Renyi divergence of order a is at most
        a D^2 / (2 s^2), and it adds up over independent entries.
-    2. The law of one entry is within total variation 0.061 / s^2 of a N(0, s^2) draw rounded to the nearest integer
+    2. The distribution of one entry is within total variation 0.061 / s^2 of a N(0, s^2) draw rounded to the nearest
+    integer
        (below), so the whole vector is within slack = sum_i 0.061 / s_i^2 of such a vector, and that one has the
        (epsilon, delta) curve of the Gaussian mechanism of parameter mu (`RoundedGaussian`).
 
@@ -64,7 +65,7 @@ class DiscreteGaussian(Noise):
         return GaussianEvent(sensitivity.l2_squared / base_scale(self.scales, sensitivity) ** 2, _slack(self.scales))
 
     def sample(self, size: int, entropy: Entropy) -> Any:
-        """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
+        """Return a ``(size, entries)`` integer array, exactly from the distribution of `log_pmf`."""
         from tacit.noise.gaussian_draws import propose_gaussian
         from tacit.noise.proposals import fill
 
@@ -83,7 +84,7 @@ class DiscreteGaussian(Noise):
         return -0.5 * standard**2 - normaliser
 
     def log_density(self, values: Any, xp: Any) -> Any:
-        """-v^2 / (2 s^2) - log(s sqrt(2 pi)), the normal law."""
+        """-v^2 / (2 s^2) - log(s sqrt(2 pi)), the normal distribution."""
         return normal_log_density(self.scales, values, xp)
 
     @property

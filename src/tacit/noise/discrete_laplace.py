@@ -51,7 +51,7 @@ class DiscreteLaplace(Noise):
         return LaplaceEvent(sensitivity.l1 / base_scale(self.scales, sensitivity), min(self.scales))
 
     def sample(self, size: int, entropy: Entropy) -> Any:
-        """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
+        """Return a ``(size, entries)`` integer array, exactly from the distribution of `log_pmf`."""
         from tacit.noise.laplace_draws import propose_laplace
         from tacit.noise.proposals import fill
 
@@ -65,7 +65,7 @@ class DiscreteLaplace(Noise):
         return np.log(np.tanh(0.5 / scale)) - np.abs(np.asarray(values, dtype=np.float64)) / scale
 
     def log_density(self, values: Any, xp: Any) -> Any:
-        """-log(2 s) - |v| / s, the continuous Laplace law."""
+        """-log(2 s) - |v| / s, the continuous Laplace distribution."""
         scale = xp.asarray([float(scale) for scale in self.scales])
         return -xp.abs(values) / scale - xp.log(2.0 * scale)
 

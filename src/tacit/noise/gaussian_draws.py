@@ -74,11 +74,11 @@ def propose_gaussian(scale: Whole, continuous: bool, entropy: Entropy) -> Propos
     exp(-(k + x)^2 / 2). On the lattice, the integer v = sign (k s + j) has |v| = k s + j for exactly one pair (k, j),
     so it is kept with probability proportional to exp(-v^2 / (2 s^2)), except that 0 comes with both signs: dropping
     the negative zero leaves the discrete Gaussian. On the line, sign (k s + j + u) has the density of N(0, s^2) up to
-    a constant, hence that law, and its rounding to the nearest integer is the rounded Gaussian; here (k, j) = (0, 0) is
-    no atom and both signs stay.
+    a constant, hence that distribution, and its rounding to the nearest integer is the rounded Gaussian; here (k, j) =
+    (0, 0) is no atom and both signs stay.
 
     The coins are exact. x (2k + x) / (2k + 2) = x * (2k + x) / (2k + 2) lies in [0, 1) and the second factor is the
-    chance that m, uniform below 2k + 2, is below 2k, or is 2k and a coin of probability x is heads.
+    probability that m, uniform below 2k + 2, is below 2k, or is 2k and a coin of probability x is heads.
     """
     steps = heads_in_a_row(lambda index: exp_minus_half(index.size, entropy), scale.size)
     pairs = (steps * steps - steps) // np.uint64(2)

@@ -1,4 +1,4 @@
-"""The normal law that both Gaussian noises tend to on a fine lattice."""
+"""The normal distribution that both Gaussian noises tend to on a fine lattice."""
 
 from __future__ import annotations
 

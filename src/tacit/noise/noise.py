@@ -27,7 +27,7 @@ class Noise(ABC):
     kind: ClassVar[str]
     papers: ClassVar[tuple[Paper, ...]] = ()
     limit: ClassVar[str]
-    """The continuous law that it tends to on a fine lattice: ``laplace`` or ``normal``."""
+    """The continuous distribution that it tends to on a fine lattice: ``laplace`` or ``normal``."""
     scales: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -55,7 +55,9 @@ class Noise(ABC):
 
     @abstractmethod
     def sample(self, size: int, entropy: Entropy) -> Any:
-        """Return a ``(size, entries)`` integer array of independent draws, exactly from the law of `log_pmf`."""
+        """Return a ``(size, entries)`` integer array of independent draws, exactly from the distribution of
+        `log_pmf`.
+        """
 
     @abstractmethod
     def log_pmf(self, values: Any) -> Any:

@@ -1,9 +1,9 @@
-"""The law of many noisy sums over Poisson samples of the rows: its coins, its noise, its price.
+"""The distribution of many noisy sums over Poisson samples of the rows: its coins, its noise, its price.
 
-Every step takes each row with probability ``chance`` / 2^64, adds up whole vectors of Euclidean norm at most ``radius``
-(`tacit.private_samplers.row_sums` makes them of the rows that were taken), and adds rounded Gaussian noise of standard
-deviation ``scale`` to every entry. In real units ``radius`` stands for the longest vector that a row may add, whatever
-that is in a step: a step may use another lattice, as long as it is fixed by what was released before.
+Every step takes each row with probability ``threshold`` / 2^64, adds up whole vectors of Euclidean norm at most
+``radius`` (`tacit.private_samplers.row_sums` makes them of the rows that were taken), and adds rounded Gaussian noise
+of standard deviation ``scale`` to every entry. In real units ``radius`` stands for the longest vector that a row may
+add, whatever that is in a step: a step may use another lattice, as long as it is fixed by what was released before.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class NoisySteps:
     """``steps`` noisy sums of whole vectors of norm at most ``radius``, in lattice units."""
 
     scale: int
-    chance: int
+    threshold: int
     steps: int
     radius: int = RADIUS
 
     def __post_init__(self) -> None:
-        for name, most in (("scale", 2**60), ("chance", WHOLE), ("steps", 10**7), ("radius", 2**30)):
+        for name, most in (("scale", 2**60), ("threshold", WHOLE), ("steps", 10**7), ("radius", 2**30)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise expected(name, value, f"to be a whole number from 1 to {most}")
@@ -47,7 +47,7 @@ class NoisySteps:
     @property
     def rate(self) -> Fraction:
         """The probability with which a row is taken, exactly."""
-        return Fraction(self.chance, WHOLE)
+        return Fraction(self.threshold, WHOLE)
 
     @property
     def multiplier(self) -> Fraction:
@@ -61,7 +61,7 @@ class NoisySteps:
         most 1 over a Poisson sample of rate `rate`, plus N(0, multiplier^2) in every entry, is the step that
         `SubsampledGaussian` prices. Rounding the Gaussian number commutes with adding whole numbers, so what leaves is
         the rounded output of that step: post-processing (`RoundedGaussian`). The coins are exact: a uniform word of 64
-        bits is below ``chance`` with probability chance / 2^64, the rate that is priced. []
+        bits is below ``threshold`` with probability probability / 2^64, the rate that is priced. []
         """
         return SubsampledGaussian(self.multiplier, self.rate, self.steps)
 
@@ -69,10 +69,10 @@ class NoisySteps:
         """The numbers of the rows that one step takes, rising: every row by a coin of its own."""
         import numpy as np
 
-        if self.chance == WHOLE:
+        if self.threshold == WHOLE:
             return np.arange(n)
         words = np.frombuffer(entropy.bytes(8 * n), dtype="<u8")
-        return np.flatnonzero(words < np.uint64(self.chance))
+        return np.flatnonzero(words < np.uint64(self.threshold))
 
     def noise(self, count: int, entries: int, entropy: Entropy) -> Any:
         """The noise of ``count`` steps: whole numbers (count, entries)."""
@@ -85,18 +85,20 @@ class NoiseStream:
     Numbers of a block are independent of everything, so when they are drawn does not matter.
     """
 
-    def __init__(self, law: NoisySteps, entries: int, entropy: Entropy) -> None:
-        self._law, self._entries, self._entropy = law, entries, entropy
+    def __init__(self, distribution: NoisySteps, entries: int, entropy: Entropy) -> None:
+        self._distribution, self._entries, self._entropy = distribution, entries, entropy
         self._block: list[Any] = []
 
     def next(self) -> Any:
         """Fresh noise: nothing is given out twice."""
         if not self._block:
-            self._block = list(self._law.noise(min(_BLOCK, self._law.steps), self._entries, self._entropy))
+            self._block = list(
+                self._distribution.noise(min(_BLOCK, self._distribution.steps), self._entries, self._entropy)
+            )
         return self._block.pop()
 
 
-def chance_below(rate: float) -> int:
+def threshold_below(rate: float) -> int:
     """The largest number of 2^64ths that is at most ``rate``; the rate that is used, and priced, is this one."""
     if not (math.isfinite(rate) and 0 < rate <= 1):
         raise expected("rate", rate, "to lie above 0 and be at most 1")
@@ -104,21 +106,21 @@ def chance_below(rate: float) -> int:
 
 
 @lru_cache(maxsize=256)
-def calibrated_steps(budget: Guarantee, chance: int, steps: int) -> NoisySteps:
+def calibrated_steps(budget: Guarantee, threshold: int, steps: int) -> NoisySteps:
     """The least noise, to one part in 10^4, with which ``steps`` steps meet the budget.
 
     Proof: what is returned was priced by its own event and met the budget; nothing rests on the search. []
     """
     if isinstance(budget, PureDP):
         raise expected("budget", budget.symbols, "to have a delta (or rho, mu, an order): Gaussian noise is never pure")
-    one = NoisySteps(RADIUS, chance, steps)
+    one = NoisySteps(RADIUS, threshold, steps)
 
-    def law(multiplier: float) -> NoisySteps:
+    def distribution(multiplier: float) -> NoisySteps:
         return replace(one, scale=math.ceil(multiplier * RADIUS))
 
     def short(multiplier: float) -> float:
         """How far the price at this multiplier is from the budget, in logarithms; at most 0 where it is met."""
-        event = law(multiplier).event()
+        event = distribution(multiplier).event()
         if event.satisfies(budget):
             return min(0.0, _gap(event, budget))
         return max(1e-12, _gap(event, budget))
@@ -131,7 +133,7 @@ def calibrated_steps(budget: Guarantee, chance: int, steps: int) -> NoisySteps:
     while short(low) <= 0:
         low, high = max(low / 2, LEAST_MULTIPLIER), low
         if high == LEAST_MULTIPLIER:
-            return law(high)
+            return distribution(high)
     below, above = short(low), short(high)
     while high > low * (1 + 1e-4):
         # Regula falsi in ln(multiplier), kept away from the ends so that the bracket always shrinks.
@@ -141,7 +143,7 @@ def calibrated_steps(budget: Guarantee, chance: int, steps: int) -> NoisySteps:
         middle = min(middle, high * (1 - 1e-6))
         found = short(middle)
         low, high, below, above = (low, middle, below, found) if found <= 0 else (middle, high, found, above)
-    return law(high)
+    return distribution(high)
 
 
 def _gap(event: SubsampledGaussian, budget: Guarantee) -> float:

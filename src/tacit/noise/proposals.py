@@ -28,8 +28,8 @@ class Proposal:
 def fill(scales: tuple[int, ...], size: int, propose: Callable[[Whole], Proposal]) -> NDArray[Any]:
     """Return a ``(size, entries)`` array of accepted values; ``propose`` gets the scales of those still missing.
 
-    A rejected element proposes afresh with its own scale, so each value has the law of one proposal given that it was
-    accepted. The array is int64 if every value fits and holds Python integers otherwise.
+    A rejected element proposes afresh with its own scale, so each value has the distribution of one proposal given
+    that it was accepted. The array is int64 if every value fits and holds Python integers otherwise.
     """
     scale = np.tile(whole_numbers(scales), size)
     steps = np.zeros(scale.size, dtype=np.uint64)

@@ -18,14 +18,14 @@ from tacit.privacy.sensitivity import Sensitivity
 
 @dataclass(frozen=True)
 class RoundedGaussian(Noise):
-    """Entry i is an exact draw of the normal law N(0, s^2), s = ``scales[i]``, rounded to the nearest integer.
+    """Entry i is an exact draw of the normal distribution N(0, s^2), s = ``scales[i]``, rounded to the nearest integer.
 
     Proof: of the privacy of an integer statistic plus this noise, for replace-one neighbours and the weighted L2 norm
     of `Sensitivity`. For an integer vector t and a real vector g, t + round(g) = round(t + g). So the output is a
-    function of t + g, the Gaussian mechanism on the line, whose law moves by sum_i (D_i / s_i)^2 <= l2_squared / base^2
-    = mu^2 squared standard deviations, with D the difference of the two statistics, w the relative scales and base =
-    min_i s_i / w_i. Post-processing keeps mu-GDP, and with it (mu^2 / 2)-zCDP, every Renyi bound and the exact
-    (epsilon, delta) curve of the Gaussian mechanism (Dong, Roth and Su 2022, Theorem 1 and Corollary 1).
+    function of t + g, the Gaussian mechanism on the line, whose distribution moves by sum_i (D_i / s_i)^2 <=
+    l2_squared / base^2 = mu^2 squared standard deviations, with D the difference of the two statistics, w the relative
+    scales and base = min_i s_i / w_i. Post-processing keeps mu-GDP, and with it (mu^2 / 2)-zCDP, every Renyi bound and
+    the exact (epsilon, delta) curve of the Gaussian mechanism (Dong, Roth and Su 2022, Theorem 1 and Corollary 1).
     """
 
     kind: ClassVar[str] = "rounded-gaussian"
@@ -41,7 +41,7 @@ class RoundedGaussian(Noise):
         return GaussianEvent(sensitivity.l2_squared / base_scale(self.scales, sensitivity) ** 2, Fraction(0))
 
     def sample(self, size: int, entropy: Entropy) -> Any:
-        """Return a ``(size, entries)`` integer array, exactly from the law of `log_pmf`."""
+        """Return a ``(size, entries)`` integer array, exactly from the distribution of `log_pmf`."""
         from tacit.noise.gaussian_draws import propose_gaussian
         from tacit.noise.proposals import fill
 
@@ -75,7 +75,7 @@ class RoundedGaussian(Noise):
         return np.where(fall <= 1.0, near, far)
 
     def log_density(self, values: Any, xp: Any) -> Any:
-        """-v^2 / (2 s^2) - log(s sqrt(2 pi)), the normal law."""
+        """-v^2 / (2 s^2) - log(s sqrt(2 pi)), the normal distribution."""
         return normal_log_density(self.scales, values, xp)
 
     @property

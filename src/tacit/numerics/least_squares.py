@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 
-class Frame(NamedTuple):
+class WhiteCoordinates(NamedTuple):
     """Coordinates q = root'(x - centre), so that x = centre + spread q; N(q; 0, I) is N(x; centre, (root root')^-1)."""
 
     centre: Any
@@ -18,8 +18,8 @@ class Frame(NamedTuple):
     spread: Any
 
     @classmethod
-    def of(cls, centre: Any, information: Any) -> Frame:
-        """That of a normal law with this centre and this inverse covariance."""
+    def of(cls, centre: Any, information: Any) -> WhiteCoordinates:
+        """That of a normal distribution with this centre and this inverse covariance."""
         root = jnp.linalg.cholesky(information)
         # The inverse is kept, because a product is many times faster than a call that solves.
         return cls(centre, root, solve_triangular(root, jnp.eye(root.shape[0]), lower=True).T)

@@ -37,11 +37,16 @@ _STYLE = """<style>
 def plan_card(plan: Any) -> str:
     """What a `Plan` will read, release and promise."""
     local = plan.mechanism.kind == "local"
-    columns = plan.client().columns if local else plan.crossing().columns
+    columns = plan.local_randomizer().columns if local else plan.calibrated_mechanism().columns
     lines = [
         ("Model", ", ".join(f"{name} {value}" for name, value in plan.model.to_plain().items())),
         ("Reads", f"{_some(columns)}{' on each device' if local else ''}"),
-        ("Releases", f"one report a person by {plan.client().protocol.kind}" if local else _numbers(plan.crossing())),
+        (
+            "Releases",
+            f"one report a person by {plan.local_randomizer().protocol.kind}"
+            if local
+            else _numbers(plan.calibrated_mechanism()),
+        ),
         ("Unit", _unit(plan)),
         ("Promise", f"{plan.promise.symbols}. {plan.promise.sentence()}"),
     ]
@@ -60,7 +65,7 @@ def release_card(release: Any) -> str:
         ("Promise", f"{release.guarantee.symbols}. {release.guarantee.sentence()}"),
         ("Paid", "simulated: about made-up rows" if release.simulated else paid),
     ]
-    sds = getattr(release.law, "sd", None)
+    sds = getattr(release.noise_parameters, "sd", None)
     rows = [
         (name, number(value / release.unit), "–" if sds is None else number(sds[i] / release.unit))
         for i, (name, value) in enumerate(zip(release.entries, release.values, strict=True))
@@ -68,7 +73,7 @@ def release_card(release: Any) -> str:
     return _card(
         f"Release: {len(rows)} randomised number{'s' if len(rows) != 1 else ''}",
         lines,
-        _table((f"{release.law.kind}", "value", "sd of the noise"), rows),
+        _table((f"{release.noise_parameters.kind}", "value", "sd of the noise"), rows),
     )
 
 
@@ -174,9 +179,9 @@ def _unit(plan: Any) -> str:
     )
 
 
-def _numbers(crossing: Any) -> str:
-    count = len(crossing.entries)
-    return f"{count} randomised number{'s' if count != 1 else ''}: {_some(crossing.entries)}"
+def _numbers(calibrated: Any) -> str:
+    count = len(calibrated.entries)
+    return f"{count} randomised number{'s' if count != 1 else ''}: {_some(calibrated.entries)}"
 
 
 def _declared(column: Any) -> str:

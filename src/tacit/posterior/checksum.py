@@ -15,12 +15,12 @@ CHECKSUM_LENGTH = len(_MARK) + 64 + 1
 _PIECE = 2**20
 
 
-def sealed(content: bytes) -> bytes:
+def with_checksum(content: bytes) -> bytes:
     """The content with its checksum."""
     return content + _checksum(hashlib.sha256(content).hexdigest())
 
 
-def has_seal(path: Path) -> bool:
+def has_checksum(path: Path) -> bool:
     """Whether the file ends with the checksum of what stands before it."""
     digest = hashlib.sha256()
     with path.open("rb") as file:

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 from tacit._support.reading import LARGEST_JSON, check_format, read_table, strict_json, whole
 from tacit.errors import InputError, expected
-from tacit.posterior.checksum import CHECKSUM_LENGTH, has_seal
+from tacit.posterior.checksum import CHECKSUM_LENGTH, has_checksum
 
 FORMAT = 2  # format 1 had no index
 LARGEST = 2**33  # bytes of a file
@@ -37,7 +37,7 @@ _NAME = re.compile(r"(posterior|sample_stats)/[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
 @dataclass(frozen=True)
-class Place:
+class ArrayPlace:
     """Where an array lies in the file."""
 
     type: str
@@ -55,7 +55,7 @@ class PosteriorFile:
     """An open file: its attributes, and arrays by name, such as ``posterior/theta``."""
 
     attributes: Mapping[str, str]
-    places: Mapping[str, Place]
+    places: Mapping[str, ArrayPlace]
     stream: BinaryIO
 
     def read(self, name: str) -> Any:
@@ -102,7 +102,7 @@ def open_posterior(path: Path) -> Generator[PosteriorFile]:
     size = path.stat().st_size
     if size > LARGEST:
         raise expected("posterior", str(path), f"to have at most {LARGEST} bytes")
-    if not has_seal(path):
+    if not has_checksum(path):
         raise broken(path)
     with path.open("rb") as stream:
         index, end = _index(stream, size - CHECKSUM_LENGTH, path)
@@ -157,14 +157,14 @@ def _read_index(text: bytes, stream: BinaryIO) -> PosteriorFile:
     return PosteriorFile(attributes, {name: _place(name, one) for name, one in arrays.items()}, stream)
 
 
-def _place(name: str, plain: object) -> Place:
+def _place(name: str, plain: object) -> ArrayPlace:
     table = read_table("array", plain, ("type", "shape", "offset"))
     if not _NAME.fullmatch(name) or table["type"] not in TYPES:
         raise InputError("Expected an array of a known name and type.")
     if not isinstance(table["shape"], list) or not 1 <= len(table["shape"]) <= 8:
         raise InputError("Expected an array to have one to eight axes.")
     shape = tuple(whole("axis", axis, 1, _LONGEST_AXIS) for axis in table["shape"])
-    return Place(table["type"], shape, whole("offset", table["offset"], 0, LARGEST))
+    return ArrayPlace(table["type"], shape, whole("offset", table["offset"], 0, LARGEST))
 
 
 def broken(path: Path) -> InputError:

@@ -20,7 +20,7 @@ from typing import Any
 
 from tacit._support.reading import LARGEST_JSON
 from tacit.errors import InputError, expected
-from tacit.posterior.checksum import CHECKSUM_LENGTH, has_seal
+from tacit.posterior.checksum import CHECKSUM_LENGTH, has_checksum
 from tacit.posterior.file import FORMAT as NEXT
 from tacit.posterior.file import LARGEST, TYPES, PosteriorFile, broken, posterior_file
 
@@ -40,7 +40,7 @@ def open_old_posterior(path: Path) -> Generator[PosteriorFile]:
     """Open a file of format 1 as if it had an index."""
     if path.stat().st_size > LARGEST:
         raise expected("posterior", str(path), f"to have at most {LARGEST} bytes")
-    if not has_seal(path):
+    if not has_checksum(path):
         raise broken(path)
     command = [sys.executable, "-I", "-c", _CHILD, str(path.resolve()), json.dumps([p for p in sys.path if p])]
     try:

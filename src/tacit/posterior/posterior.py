@@ -17,17 +17,18 @@ from typing import Any
 
 from tacit._support.files import check_readable, check_writable, write_atomically
 from tacit._support.reading import strict_json
+from tacit.cell_screen import Screen
 from tacit.errors import InputError, expected
+from tacit.models.method_names import current_method
 from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
-from tacit.posterior.checksum import sealed
+from tacit.posterior.checksum import with_checksum
 from tacit.posterior.file import file_content, open_posterior
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
 from tacit.release import Release
 from tacit.reports import PublishedReports
-from tacit.screen_release import Screen
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
 
@@ -135,7 +136,7 @@ class Posterior:
     @property
     def method(self) -> str:
         """The method that drew it."""
-        return self.tree.attrs["method"]
+        return current_method(self.tree.attrs["method"])
 
     @property
     def prior(self) -> Mapping[str, Any]:
@@ -244,7 +245,7 @@ class Posterior:
         arrays = {f"{group}/{name}": a.values for group in groups for name, a in self.tree[group].data_vars.items()}
         said = [name for name in (*ATTRIBUTES, SCREENS) if name in self.tree.attrs]
         content = file_content(netcdf, arrays, {name: str(self.tree.attrs[name]) for name in said})
-        return write_atomically(path, sealed(content), name="posterior", overwrite=overwrite)
+        return write_atomically(path, with_checksum(content), name="posterior", overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Posterior:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tacit._support.reading import read_list, strict_json
+from tacit.cell_screen import Screen
 from tacit.errors import InputError, expected
 from tacit.models.support import check_draws
 from tacit.posterior.file import PosteriorFile, broken
 from tacit.release import Release
 from tacit.reports import PublishedReports
-from tacit.screen_release import Screen
 
 ATTRIBUTES = ("release", "prior", "method", "seed", "warmup", "inference_library")
 SCREENS = "screens"

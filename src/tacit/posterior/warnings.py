@@ -38,7 +38,7 @@ def _about_the_cells(posterior: Posterior) -> list[str]:
     return [
         f"{f'Dataset {screen.dataset}, ' if several else ''}{warning}"
         for screen in posterior.screens
-        for warning in screen.warnings(posterior.plan.crossing().columns)
+        for warning in screen.warnings(posterior.plan.calibrated_mechanism().columns)
     ]
 
 
@@ -90,7 +90,9 @@ def _about_the_data(posterior: Posterior) -> list[str]:
 
 
 def _clamped(posterior: Posterior) -> dict[str, float]:
-    """The largest share of each number that any site has outside its bounds, by the posterior mean of the law."""
+    """The largest share of each number that any site has outside its bounds, by the posterior mean of the
+    distribution.
+    """
     model, schema = posterior.plan.model, posterior.plan.schema
     arrays = {name: posterior.draws(name) for name in posterior.arrays()}
     every = slice(None, None, max(1, len(next(iter(arrays.values()))) // 50))

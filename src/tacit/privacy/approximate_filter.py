@@ -1,10 +1,10 @@
 """Which events fit an (epsilon, delta) total, when each may be chosen after seeing what the earlier ones gave.
 
 Setting. Fix two neighbouring data sets (replace-one, n public). At each step the analyst picks an event from the past
-(earlier outputs, own coins) and gets its output, whose laws given the past are P_i and Q_i on the two data sets. L is
-the sum of ln(P_i / Q_i) over the outputs, under P. The whole transcript is (epsilon, delta)-DP if, for both orders of
-the data sets, E[(1 - e^(epsilon - L))_+] <= delta. A refused request adds nothing to L: whether it is refused follows
-from events alone, which are public.
+(earlier outputs, own coins) and gets its output, whose distributions given the past are P_i and Q_i on the two data
+sets. L is the sum of ln(P_i / Q_i) over the outputs, under P. The whole transcript is (epsilon, delta)-DP if, for both
+orders of the data sets, E[(1 - e^(epsilon - L))_+] <= delta. A refused request adds nothing to L: whether it is
+refused follows from events alone, which are public.
 
 The events fit if at least one of three routes holds for them. Every route compares a sum that only grows with a fixed
 limit, so a route that holds at the end held at every step. Which route holds at the end may depend on the transcript;
@@ -30,7 +30,7 @@ Blackwell's theorem output i is a randomisation of that increment, by a map that
 transcript is a randomisation of the path up to the fixed time m^2 = mu_for(epsilon, delta_G)^2. The likelihood ratio of
 the path is a function of its end point (Girsanov), so the transcript is m-GDP (the theorem of Smith and Thakurta 2022)
 and its delta is at most delta_G. Slacks: replace each output by that of a rounded Gaussian. The two can be coupled to
-differ with probability at most slack_i given the past, so both laws of the stopped transcript move by at most
+differ with probability at most slack_i given the past, so both distributions of the stopped transcript move by at most
 sum slack_i in total variation, and delta by (1 + e^epsilon) times that (`approximate_sampler_delta`).
 
 Renyi: for each order a let M_a = exp((a - 1) (L - sum_i tau_i(a))), and 0 once a price is infinite. tau_i(a) is known
@@ -131,7 +131,9 @@ def gaussian_mu(total: ApproxDP) -> float:
 
 @lru_cache(maxsize=4096)
 def ideal_gaussian(event: Event) -> tuple[Price, Fraction]:
-    """mu^2 of the Gaussian law that ``event`` is near, and its distance to it; mu^2 is inf where nothing is proved."""
+    """mu^2 of the Gaussian distribution that ``event`` is near, and its distance to it; mu^2 is inf where nothing is
+    proved.
+    """
     if isinstance(event, GaussianEvent):
         return event.mu_squared, event.slack
     if isinstance(event, NearEvent):  # its output and that of the exact one can be coupled as those of a slack
@@ -142,7 +144,9 @@ def ideal_gaussian(event: Event) -> tuple[Price, Fraction]:
 
 
 def _suits_gaussian_route(total: ApproxDP, first: Event) -> bool:
-    """Whether ``first`` is Gaussian, and so near to the ideal law that 32 like it fit the share of the slacks."""
+    """Whether ``first`` is Gaussian, and so near to the ideal distribution that 32 like it fit the share of the
+    slacks.
+    """
     if not isinstance(first.event if isinstance(first, NearEvent) else first, GaussianEvent):
         return False
     return 32 * ideal_gaussian(first)[1] <= _slack_limit(total.epsilon, total.delta, _GAUSSIAN_FIRST[1])

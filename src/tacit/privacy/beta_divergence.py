@@ -7,7 +7,7 @@ For a model f, with b = beta - 1 > 0, the loss of a record (x, y) is (Basu et al
 and the release is a draw from the density proportional to prior(theta) exp(-weight * sum of l over the records).
 
 Price. Let R(x, y) = sup over theta of l - inf over theta of l, and R >= R(x, y) for all records. Then the log ratio of
-the laws of a draw on two data sets that differ in one record (replace-one) lies in an interval of length
+the distributions of a draw on two data sets that differ in one record (replace-one) lies in an interval of length
 
     epsilon = 2 weight R
 

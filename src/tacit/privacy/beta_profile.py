@@ -1,7 +1,7 @@
 """The exact privacy profile of one draw of a share: hockey-stick divergences of neighbouring Beta posteriors.
 
-Two Beta laws P = Beta(a, b + r) and Q = Beta(a + r, b) have log ratio r (log(1 - x) - log x) + constant, which falls in
-x. So sup over S of P(S) - e^epsilon Q(S) is reached on S = (0, x) where the ratio is e^epsilon, and
+Two Beta distributions P = Beta(a, b + r) and Q = Beta(a + r, b) have log ratio r (log(1 - x) - log x) + constant,
+which falls in x. So sup over S of P(S) - e^epsilon Q(S) is reached on S = (0, x) where the ratio is e^epsilon, and
 
     delta = I_x(a, b + r) - e^epsilon I_x(a + r, b),     logit x = -(epsilon - ln[B(a + r, b) / B(a, b + r)]) / r
 

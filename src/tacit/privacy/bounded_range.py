@@ -64,16 +64,16 @@ def renyi(epsilon: float, order: float) -> float:
     total = 0.0
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         for v in (short * (1 - node) / 2, short * (1 + node) / 2):
-            total += weight / 2 * (_slope(long + v) - _slope(v))
+            total += weight / 2 * (_derivative(long + v) - _derivative(v))
     return total * (short / rest)
 
 
 def zcdp(epsilon: Fraction) -> Fraction:
     """rho = epsilon^2 / 8, exact.
 
-    Proof: K(s) = ln E_Q[e^{s ln(P/Q)}] has K(0) = K(1) = 0, and K''(s) is the variance of ln(P/Q) under a tilted law,
-    at most e^2 / 4 on an interval of length e (Popoviciu). So K(a) <= (e^2 / 4) a (a - 1) / 2, and D_a = K(a) / (a - 1)
-    <= a e^2 / 8.
+    Proof: K(s) = ln E_Q[e^{s ln(P/Q)}] has K(0) = K(1) = 0, and K''(s) is the variance of ln(P/Q) under a tilted
+    distribution, at most e^2 / 4 on an interval of length e (Popoviciu). So K(a) <= (e^2 / 4) a (a - 1) / 2, and D_a =
+    K(a) / (a - 1) <= a e^2 / 8.
     """
     _check(epsilon)
     return Fraction(epsilon) ** 2 / 8
@@ -92,7 +92,7 @@ def zcdp_unproved(epsilon: float) -> float:
     2 f(e) / e, so f(e + w) - f(w) <= (1 + 2w/e) f(e), whose mean over w is a f(e).
     """
     _check(epsilon)
-    return _slope(float(epsilon))
+    return _derivative(float(epsilon))
 
 
 def gdp_mu_unproved(epsilon: float) -> float:
@@ -150,7 +150,7 @@ def _log1mexp(z: float) -> float:
 
 
 # M'(z) = sum over n of (2n + 1) B_2n z^2n / (2n (2n)!), B_2n the Bernoulli numbers, here for n = 1, 2, ...
-_SLOPE_SERIES = tuple(
+_DERIVATIVE_SERIES = tuple(
     (2 * n + 1) * bernoulli / (2 * n * math.factorial(2 * n))
     for n, bernoulli in enumerate(
         (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330), start=1
@@ -158,11 +158,11 @@ _SLOPE_SERIES = tuple(
 )
 
 
-def _slope(z: float) -> float:
+def _derivative(z: float) -> float:
     """M'(z) = S(z) + z S'(z) = ln(sinh(z/2) / (z/2)) + (z/2) coth(z/2) - 1."""
     if z < 1:
         total = 0.0
-        for coefficient in reversed(_SLOPE_SERIES):
+        for coefficient in reversed(_DERIVATIVE_SERIES):
             total = (total + coefficient) * z * z
         return total
     fall = math.exp(-z)

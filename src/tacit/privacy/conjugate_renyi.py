@@ -50,7 +50,8 @@ def trigamma(x: Any) -> Any:
 def shape_divergence(q: Fraction, v: Fraction, order: Fraction) -> float:
     """What a coordinate that is q in Q and q + v in P adds to D_order, g'' = v^2 psi1; inf if q + order v <= 0.
 
-    This is D_order of Gamma laws of one rate and shapes q + v and q; two such terms make the divergence of Beta laws.
+    This is D_order of Gamma distributions of one rate and shapes q + v and q; two such terms make the divergence of
+    Beta distributions.
     """
     if v == 0:
         return 0.0
@@ -65,7 +66,7 @@ def shape_divergence(q: Fraction, v: Fraction, order: Fraction) -> float:
 def log_part(d: Fraction, order: Fraction) -> float:
     """[a log(1 + d) - log(1 + a d)] / (a - 1), a = ``order``; inf if 1 + a d <= 0.
 
-    It is D_a of exponential laws with rates (1 + d) q and q.
+    It is D_a of exponential distributions with rates (1 + d) q and q.
 
     Written as log(1 + d) - log(1 + (a - 1) d / (1 + d)) / (a - 1); for small a d by the integral form, whose integrand
     d^2 / (1 + s d)^2 is far from its pole then.
@@ -115,6 +116,6 @@ def gaussian_mu_squared(weight: Fraction, width: Fraction, variance: Fraction, p
     Proof: with data weight r = ``weight``, known variance s2 and prior precision 1/t2, the posterior is normal with
     precision 1/t2 + r n / s2, which no record changes, and a mean that moves by r (x - x') / s2 over that precision.
     Records lie in an interval of length w = ``width`` (for [-B, B] this is 2B; geumlek2017 prints B and so understates
-    epsilon four times), so the two laws are N(0, 1) and N(mu, 1) up to scale, exactly. []
+    epsilon four times), so the two distributions are N(0, 1) and N(mu, 1) up to scale, exactly. []
     """
     return (weight * width / variance) ** 2 / (precision + weight * n / variance)

@@ -34,10 +34,10 @@ from tacit.privacy.conjugate_renyi import log_part, shape_divergence
 
 FAMILIES = ("beta", "beta-query", "dirichlet", "gamma-shape", "gamma-rate")
 
-Pair = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+SumsPair = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
 
 
-def worst_pairs(family: str, prior: Sequence[Fraction], weight: Fraction, n: int | None) -> Iterator[Pair]:
+def worst_pairs(family: str, prior: Sequence[Fraction], weight: Fraction, n: int | None) -> Iterator[SumsPair]:
     """The ordered pairs (P, Q) one of which is the worst; ``prior`` and ``weight`` as in `worst_renyi`."""
     match family:
         case "beta" | "beta-query":
@@ -51,7 +51,7 @@ def worst_pairs(family: str, prior: Sequence[Fraction], weight: Fraction, n: int
             yield from _both((prior[-1] + weight,), (prior[-1],))
 
 
-def _both(one: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> Iterator[Pair]:
+def _both(one: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> Iterator[SumsPair]:
     yield one, other
     yield other, one
 
@@ -66,7 +66,7 @@ def worst_renyi(family: str, prior: Sequence[Fraction], weight: Fraction, n: int
     return max(pair_renyi(family, prior, pair, order) for pair in worst_pairs(family, prior, weight, n))
 
 
-def pair_renyi(family: str, prior: Sequence[Fraction], pair: Pair, order: Fraction) -> float:
+def pair_renyi(family: str, prior: Sequence[Fraction], pair: SumsPair, order: Fraction) -> float:
     """D_order of one ordered pair."""
     p, q = pair
     if family == "gamma-rate":

@@ -1,9 +1,9 @@
 """From one definition of privacy to another, for a single event: the proved ones only.
 
-P and Q are the laws of a release on two neighbouring data sets (replace-one, n public), in either order, and D_a is the
-Renyi divergence of order a. Each function returns an upper bound on a divergence, so a larger value is always safe.
-Results are floats with a relative error below 1e-12 (an epsilon near 0: an absolute one); whoever compares one with a
-budget rounds it up first.
+P and Q are the distributions of a release on two neighbouring data sets (replace-one, n public), in either order, and
+D_a is the Renyi divergence of order a. Each function returns an upper bound on a divergence, so a larger value is
+always safe. Results are floats with a relative error below 1e-12 (an epsilon near 0: an absolute one); whoever
+compares one with a budget rounds it up first.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def discrete_laplace_renyi(epsilon: float, order: float, grain: int) -> float:
     r^{(1-a)m} x^m = r^{am}, the sum is A e^{(a-1)u} + (1-A) e^{-au} with u = m/s and A = (1 - r x) / ((1-x)(1+r)),
     which is the A above at h = 1/s. Call its logarithm F_A(u).
     (1) A grows with h: z / sinh z falls, so the logarithm of tanh(y) / tanh(cy), c = 2a - 1 > 1, has derivative
-    2/sinh(2y) - 2c/sinh(2cy) > 0 in y = h/2. Its limit at h = 0 is a/(2a-1), the continuous law; so A >= a/(2a-1).
-    (2) F_A(u) grows with A, since e^{(a-1)u} >= e^{-au}.
+    2/sinh(2y) - 2c/sinh(2cy) > 0 in y = h/2. Its limit at h = 0 is a/(2a-1), the continuous distribution; so A >=
+    a/(2a-1). (2) F_A(u) grows with A, since e^{(a-1)u} >= e^{-au}.
     (3) F_A is convex in u (log-sum-exp), F_A(0) = 0 and F_A'(0) = A(2a-1) - a >= 0 by (1). So F_A grows on u >= 0 and
     is superadditive: F_A(u) + F_A(v) <= F_A(u + v).
     Entries are independent, so their divergences add: sum_i F_{A_i}(u_i) <= sum_i F_A(u_i) <= F_A(sum_i u_i) <=
@@ -193,15 +193,15 @@ def discrete_laplace_renyi(epsilon: float, order: float, grain: int) -> float:
     c, d = 2 * a - 1, 2 * (a - 1)
     r = math.exp(-h)
     rest = r * math.expm1(-d * h) / (math.expm1(-c * h) * (1 + r))  # 1 - A, without subtracting
-    return _two_exponentials(float(epsilon), a, rest, _slope(c, d, h / 2))
+    return _two_exponentials(float(epsilon), a, rest, _derivative(c, d, h / 2))
 
 
-def _two_exponentials(u: float, a: float, rest: float, slope: float) -> float:
+def _two_exponentials(u: float, a: float, rest: float, derivative: float) -> float:
     """ln[A e^{(a-1)u} + (1-A) e^{-au}] / (a-1), given rest = 1 - A and slope = A(2a-1) - a, both accurate."""
     if (2 * a - 1) * u > 1:
         return u + math.log1p(rest * math.expm1(-(2 * a - 1) * u)) / (a - 1)
     # e^z = 1 + z + g(z): the three terms left are all positive, so a small u or an order near 1 loses no digits.
-    return math.log1p(slope * u + (1 - rest) * _second_order((a - 1) * u) + rest * _second_order(-a * u)) / (a - 1)
+    return math.log1p(derivative * u + (1 - rest) * _second_order((a - 1) * u) + rest * _second_order(-a * u)) / (a - 1)
 
 
 def _second_order(z: float) -> float:
@@ -226,7 +226,7 @@ _TANH_SERIES = (  # tanh z = z + sum over these of coefficient * z^power
 )
 
 
-def _slope(c: float, d: float, y: float) -> float:
+def _derivative(c: float, d: float, y: float) -> float:
     """(c tanh(y) / tanh(cy) - 1) / 2 with c = 1 + d, without cancellation."""
     if c * y < 0.1:
         # c t(y) - t(cy) = sum of coefficient * y^n (c - c^n), and c - c^n = -c (c^{n-1} - 1)
@@ -240,7 +240,8 @@ def _slope(c: float, d: float, y: float) -> float:
 
 
 def approximate_sampler_delta(epsilon: float, delta: float, total_variation: Real) -> float:
-    """delta' = delta + (1 + e^epsilon) * total_variation, when the sampler is that far from the law that was priced.
+    """delta' = delta + (1 + e^epsilon) * total_variation, when the sampler is that far from the distribution that was
+    priced.
 
     Proof: with |P' - P| and |Q' - Q| at most t in total variation, P'(S) <= P(S) + t <= e^epsilon Q(S) + delta + t <=
     e^epsilon Q'(S) + delta + (1 + e^epsilon) t.

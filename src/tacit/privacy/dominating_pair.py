@@ -1,4 +1,4 @@
-"""One step of a subsampled Gaussian mechanism against its worst neighbour: a pair of laws on the line.
+"""One step of a subsampled Gaussian mechanism against its worst neighbour: a pair of distributions on the line.
 
     P = (1 - q) N(0, s^2) + q N(1, s^2)        Q = (1 - q) N(0, s^2) + q N(-1, s^2)
 
@@ -21,11 +21,11 @@ from typing import Any
 from tacit.errors import expected
 
 LEAST_MULTIPLIER = 0.05  # below it exponents of 1 / (2 s^2) leave the range of floats, and nothing is protected
-_FARTHEST = 12.0  # standard deviations: a normal law has less than 1e-32 beyond
+_FARTHEST = 12.0  # standard deviations: a normal distribution has less than 1e-32 beyond
 
 
 @dataclass(frozen=True)
-class AntipodalPair:
+class DominatingPair:
     """The pair for a noise ``multiplier`` s of at least `LEAST_MULTIPLIER` and a ``rate`` q in (0, 1]."""
 
     multiplier: float

@@ -3,7 +3,7 @@
 An event is made from public parameters before any row is read. Its numbers are exact rationals; where a price needs a
 logarithm or an exponential it is a float with a relative error below `MARGIN`, and it is rounded up by that margin
 before it is compared with a budget. So no budget is ever met by rounding. All prices are for the neighbour relation
-replace-one; P and Q are the laws of the release on two such data sets.
+replace-one; P and Q are the distributions of the release on two such data sets.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ A filter looks at events alone, never at data or outputs, and says whether one m
 carried out, the whole sequence keeps the total's promise, however the analyst picked them (the fully adaptive setting
 of Rogers, Roth, Ullman, Vadhan 2016).
 
-Proof: fix two neighbouring data sets (replace-one, n public). Given the past, output i has the laws P_i and Q_i on
-them, and event i, chosen from the past, bounds every divergence between them. L is the sum of ln(P_i / Q_i) under P.
+Proof: fix two neighbouring data sets (replace-one, n public). Given the past, output i has the distributions P_i and
+Q_i on them, and event i, chosen from the past, bounds every divergence between them. L is the sum of ln(P_i / Q_i)
+under P.
 
 PureDP      |ln(P_i / Q_i)| <= epsilon_i surely, so |L| <= sum epsilon_i <= epsilon surely.
 RenyiDP     M = exp((a - 1) (L - sum_i tau_i)), tau_i the price at the total's order a, is a supermartingale that

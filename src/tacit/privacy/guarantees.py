@@ -1,7 +1,7 @@
 """What is promised: one frozen dataclass for each definition of differential privacy.
 
 All are stated for the neighbour relation replace-one: two data sets of the same, public size that differ in one record.
-P and Q below are the laws of the release on two such data sets, in either order.
+P and Q below are the distributions of the release on two such data sets, in either order.
 
     PureDP      P(S) <= e^epsilon Q(S)                       for every set S of releases
     ApproxDP    P(S) <= e^epsilon Q(S) + delta               for every set S of releases
@@ -33,7 +33,7 @@ _LARGEST = {
     "mu": 1.5e6,  # whose rho, mu^2 / 2, is about that; every (epsilon, delta) up to 1e12 has a smaller one
 }
 
-_RARE = 1e-6  # sentences about a tail speak of one chance in a million
+_RARE = 1e-6  # sentences about a tail speak of one probability in a million
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The distribution of the privacy loss of a fixed list of events, convolved by the package dp-accounting.
 
-Each event is replaced by a pair of laws that dominates its own pair, whatever the neighbours (replace-one):
+Each event is replaced by a pair of distributions that dominates its own pair, whatever the neighbours (replace-one):
 
     GaussianEvent       N(0, 1) against N(mu, 1), for the rounded Gaussian that it is near; whoever asks adds its slack
     LaplaceEvent        Laplace noise against the same shifted by `laplace_shift`, in units of its scale

@@ -39,7 +39,7 @@ _SEARCHED = (1e-3, 20.0)
 
 
 @dataclass(frozen=True)
-class Counts(LossRange):
+class PoissonLossRange(LossRange):
     """R = the largest R(y), certified; 1/b where beta is too near to 1, or too large, to search."""
 
     def _at(self, beta: float) -> float:

@@ -1,7 +1,7 @@
 """What randomised response costs beside another release about the same record, exactly.
 
 A record has two parts. One is answered by randomised response among K values: the truth with weight e^c, each other
-value with weight 1. The other part goes into a release whose laws P and Q, on two inputs, have the curve
+value with weight 1. The other part goes into a release whose distributions P and Q, on two inputs, have the curve
 H(e) = sup over S of P(S) - e^e Q(S). The two have coins of their own. Together they have
 
     delta(e) = [ e^c H(e - c) + H(e + c) + (K - 2) H(e) ] / (e^c + K - 1)

@@ -1,4 +1,5 @@
-"""The delta of many steps, each dominated by the same pair of laws on the line: an upper bound by a discrete law.
+"""The delta of many steps, each dominated by the same pair of distributions on the line: an upper bound by a discrete
+distribution.
 
 One step (replace-one neighbours, as `SubsampledGaussian` says) has the privacy loss L = ln(P/Q) under P, and T steps
 lose a sum of T independent copies: delta(epsilon) = E[(1 - e^{epsilon - sum})_+].
@@ -13,18 +14,18 @@ bound of the convex function e^epsilon -> delta(epsilon)). Raising a loss, as an
 cut and an infinite loss do, takes mass from Q only and so raises every delta. A pair that dominates one step dominates,
 T-fold, all T of them, chosen adaptively or not (Zhu, Dong, Wang 2022, Theorem 10). []
 
-Convolution. Let p be the discrete law and M(t) = E[e^{t L}; L < inf] its moment function. The tilted law
-p(l) e^{tl} / M(t) is convolved T times by a Fourier transform over a window of length N h, and
+Convolution. Let p be the discrete distribution and M(t) = E[e^{t L}; L < inf] its moment function. The tilted
+distribution p(l) e^{tl} / M(t) is convolved T times by a Fourier transform over a window of length N h, and
 P(sum = l) = M(t)^T e^{-tl} (tilted convolution at l). With t >= 0 the saddle point, which puts the tilted mean at
 epsilon, an absolute error of the convolution is a relative one of delta.
 
-Proof: of the allowances. Let g be the tilted law of the sum. What lies outside the window lands inside it. Each such
-mass adds at most M^T e^{-t epsilon} times itself to the sum over l > epsilon, and is missing there by at most as much,
-because e^{-tl} <= e^{-t epsilon} there. Its total is bounded by Chernoff's inequality on both sides, from M alone. The
-errors of the transforms are at most 4 u log2(N) per coefficient, u = 2^-53, times the sum of what is transformed; a
-power T of a coefficient f multiplies its error by T |f|^{T-1}, and adds 8 T u |f|^T of its own. By Parseval these
-errors are, in the sum over all l, at most the square root of their sum of squares; the inverse transform adds
-4 u log2(N) sqrt(N) times the Euclidean norm of the result. All of it is added to delta. []
+Proof: of the allowances. Let g be the tilted distribution of the sum. What lies outside the window lands inside it.
+Each such mass adds at most M^T e^{-t epsilon} times itself to the sum over l > epsilon, and is missing there by at
+most as much, because e^{-tl} <= e^{-t epsilon} there. Its total is bounded by Chernoff's inequality on both sides,
+from M alone. The errors of the transforms are at most 4 u log2(N) per coefficient, u = 2^-53, times the sum of what is
+transformed; a power T of a coefficient f multiplies its error by T |f|^{T-1}, and adds 8 T u |f|^T of its own. By
+Parseval these errors are, in the sum over all l, at most the square root of their sum of squares; the inverse
+transform adds 4 u log2(N) sqrt(N) times the Euclidean norm of the result. All of it is added to delta. []
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tacit.privacy.dominating_pair import AntipodalPair
+from tacit.privacy.dominating_pair import DominatingPair
 
 _CELLS = 64  # cells to a standard deviation of one step's loss: the variance of the sum grows by 1 in 10^4
 _MOST = 2**20  # cells of a window; beyond it the cells are made wider, which is valid and less tight
-_OUTSIDE = 40.0  # a window leaves out at most e^-40 of the tilted law, on each side
+_OUTSIDE = 40.0  # a window leaves out at most e^-40 of the tilted distribution, on each side
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class DiscreteLoss:
         return top[..., 0] + np.log(np.exp(exponent - top).sum(axis=-1))
 
     def tilted(self, tilt: float) -> Any:
-        """The masses of the tilted law."""
+        """The masses of the tilted distribution."""
         import numpy as np
 
         with np.errstate(divide="ignore"):
@@ -96,7 +97,7 @@ class DiscreteLoss:
         return tilt
 
 
-def discrete_loss(pair: AntipodalPair, step: float) -> DiscreteLoss:
+def discrete_loss(pair: DominatingPair, step: float) -> DiscreteLoss:
     """The loss of one step on the multiples of ``step``, a pair that dominates ``pair``."""
     import numpy as np
 
@@ -114,13 +115,13 @@ def discrete_loss(pair: AntipodalPair, step: float) -> DiscreteLoss:
 
 
 @lru_cache(maxsize=32)
-def _one_step(pair: AntipodalPair, steps: int) -> DiscreteLoss:
+def _one_step(pair: DominatingPair, steps: int) -> DiscreteLoss:
     spread = pair.spread()
     width = max(24 * spread * math.sqrt(steps), 2 * pair.largest_loss)
     return discrete_loss(pair, max(spread / _CELLS, width / _MOST))
 
 
-def composed_delta(pair: AntipodalPair, steps: int, epsilon: float) -> float:
+def composed_delta(pair: DominatingPair, steps: int, epsilon: float) -> float:
     """An upper bound on the delta of ``steps`` adaptive steps at ``epsilon`` >= 0, each dominated by ``pair``."""
     import numpy as np
 
@@ -141,18 +142,20 @@ def composed_delta(pair: AntipodalPair, steps: int, epsilon: float) -> float:
     total = np.fft.irfft(transform**steps, size)
     index = first + np.arange(size)
     loss = one.step * index
-    law = np.maximum(total[index % size], 0.0)
+    distribution = np.maximum(total[index % size], 0.0)
     beyond = np.maximum(loss - epsilon, 0.0)
     gain = -np.expm1(-beyond) * np.exp(-tilt * beyond)
     error = _transform_error(np.abs(transform), steps, size, total) + 2 * math.exp(-_OUTSIDE)
     log_factor = steps * log_moment - tilt * epsilon
-    bound = math.exp(min(1.0, log_factor + math.log(float(law @ gain) + error)))
+    bound = math.exp(min(1.0, log_factor + math.log(float(distribution @ gain) + error)))
     # The last factor covers the rounding of the moment's logarithm, times steps, and of the sums.
     return min(1.0, (bound + steps * one.infinite) * (1 + 1e-9 + 1e-12 * steps))
 
 
 def _window(one: DiscreteLoss, steps: int, tilt: float, log_moment: float, centre: float) -> tuple[float, float]:
-    """How far above and below ``centre`` the sum's tilted law has at most e^-_OUTSIDE, by Chernoff's inequality."""
+    """How far above and below ``centre`` the sum's tilted distribution has at most e^-_OUTSIDE, by Chernoff's
+    inequality.
+    """
     import numpy as np
 
     scale = 1 / max(one.step, float(np.sqrt(steps * (one.tilted(tilt) @ (one.loss - centre / steps) ** 2))))

@@ -5,20 +5,20 @@ random order. Neighbours are two data sets of n people that differ in one person
 q = e^epsilon0 / (1 + e^epsilon0), and draw
 
     C ~ Binomial(n - 1, w),    A ~ Binomial(C, 1/2),    D ~ Bernoulli(q),    w = e^-epsilon0
-    P = law of (A + D, C - A + 1 - D),    Q = law of (A + 1 - D, C - A + D)
+    P = distribution of (A + D, C - A + 1 - D),    Q = distribution of (A + 1 - D, C - A + D)
 
 Theorem (Feldman, McMillan and Talwar 2021, Theorem 3.2): the shuffled reports of the two data sets are a randomisation
 of P and of Q, one and the same for both. So whatever (epsilon, delta) P and Q keep, the shuffled reports keep.
 
 Proof: let the records of the one person be x and x', with report probabilities r(y) and r'(y). By the two-point lemma
-of `bounded_range` (Kairouz, Oh, Viswanath 2015) there are laws Q0 and Q1 with r = q Q0 + (1 - q) Q1 and r' =
+of `bounded_range` (Kairouz, Oh, Viswanath 2015) there are distributions Q0 and Q1 with r = q Q0 + (1 - q) Q1 and r' =
 (1 - q) Q0 + q Q1. Adding the two, Q0 + Q1 = r + r'. Anybody else's report has probability r_i(y) >= e^-epsilon0 r(y)
 and >= e^-epsilon0 r'(y), hence r_i >= (w/2) (r + r') = (w/2) Q0 + (w/2) Q1. So the report of person i can be drawn in
-two steps: from Q0 or Q1 with probability w/2 each, and else from a law W_i of their own. Let C be how many of the n - 1
-others draw from Q0 or Q1, and A how many of these from Q0. The one person draws from Q0 if D = 1 under x, or if D = 0
-under x', and else from Q1. So the numbers a and b of draws from Q0 and Q1 have the law P under x and Q under x'.
-Given them, n - a - b others, any set of so many equally likely as w is the same for all, draw from their W_i; neither
-this nor the shuffled order depends on D or on whether x or x' is held. []
+two steps: from Q0 or Q1 with probability w/2 each, and else from a distribution W_i of their own. Let C be how many of
+the n - 1 others draw from Q0 or Q1, and A how many of these from Q0. The one person draws from Q0 if D = 1 under x, or
+if D = 0 under x', and else from Q1. So the numbers a and b of draws from Q0 and Q1 have the distribution P under x and
+Q under x'. Given them, n - a - b others, any set of so many equally likely as w is the same for all, draw from their
+W_i; neither this nor the shuffled order depends on D or on whether x or x' is held. []
 
 Randomized response among any number of levels allows w = 2 / (e^epsilon0 + 1). Proof: no report is the truth of both x
 and x', so r + r' is at most (1 + e^epsilon0) times the least probability that any record gives to that report. Hence
@@ -139,8 +139,8 @@ def _clones(others: int, local_epsilon: float, randomized_response: bool) -> tup
     """The least value of C that is kept, at least P(C = c) from there on, and at least the probability of the rest.
 
     Proof: P(C = c + 1) / P(C = c) = odds (others - c) / (c + 1), so a product of these ratios from the mode on is the
-    law up to a factor. The factor is taken from what is kept: too large, if anything. The ratios fall, so beyond an
-    edge the law falls at least as a geometric series. []
+    distribution up to a factor. The factor is taken from what is kept: too large, if anything. The ratios fall, so
+    beyond an edge the distribution falls at least as a geometric series. []
     """
     import numpy as np
 
@@ -192,7 +192,7 @@ def _start(c: int, k: int) -> tuple[float, float]:
     top = min(c, int(max(k, middle + 20 * wide) + 6 * wide + 60))
     j = np.arange(middle, top)
     above = np.append(1.0, np.cumprod((c - j) / (j + 1.0)))  # at middle, middle + 1, ..., top
-    # The law is symmetric; with an even c the middle is its own mirror image.
+    # The distribution is symmetric; with an even c the middle is its own mirror image.
     total = 2 * above.sum() - 1 if c % 2 == 0 else 2 * above[1:].sum()
     at = k - 1 - middle
     return float(above[at] / total), float(above[at + 1 :].sum() / total)

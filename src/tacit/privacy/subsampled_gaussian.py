@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tacit.errors import expected
 from tacit.privacy import gaussian
 from tacit.privacy.conversions import Real, renyi_to_delta
-from tacit.privacy.dominating_pair import LEAST_MULTIPLIER, AntipodalPair
+from tacit.privacy.dominating_pair import LEAST_MULTIPLIER, DominatingPair
 from tacit.privacy.events import Event, Price, rounded_up
 from tacit.privacy.rationals import rational, whole, written
 from tacit.privacy.rounding import float_above, float_below
@@ -30,9 +30,9 @@ class SubsampledGaussian(Event):
     ||v_i|| <= 1, are added up; Gaussian noise of standard deviation s = ``multiplier`` is added to every entry. Which
     rows were taken is not released. Neighbours are replace-one: one row, hence one v_i, is another, and n is the same.
 
-    Proof: (1) One pair. Fix the step's past, and which of the other rows are taken: that has the same law for both data
-    sets, so by joint convexity of the hockey-stick divergence H_g(P || Q) = integral of (P - g Q)_+ the worst case of
-    it will do, and the sum of those rows' vectors shifts both laws alike. What is left is
+    Proof: (1) One pair. Fix the step's past, and which of the other rows are taken: that has the same distribution for
+    both data sets, so by joint convexity of the hockey-stick divergence H_g(P || Q) = integral of (P - g Q)_+ the
+    worst case of it will do, and the sum of those rows' vectors shifts both distributions alike. What is left is
 
         P = (1-q) N(0, s^2 I) + q N(x, s^2 I)     against     Q = (1-q) N(0, s^2 I) + q N(x', s^2 I),
 
@@ -45,15 +45,15 @@ class SubsampledGaussian(Event):
     and b to 1/s^2, which keeps the covariance matrix positive semidefinite, then lower c to -1/s^2: no pair has a
     larger H_g than that of opposite unit vectors, x' = -x, and it is one of the pairs. Only the coordinate along x
     matters there: it is `AntipodalPair`. For g < 1, H_g(P || Q) = 1 - g + g H_{1/g}(Q || P), and the reflection x -> -x
-    swaps the two laws of that pair, so it is the worst one for every g > 0: it dominates. (3) All steps. A pair that
-    dominates each step given its past dominates, T-fold, the whole adaptive sequence (Zhu, Dong, Wang 2022, Theorem
-    10): delta is `composed_delta`. Renyi divergences are integrals of H_g over g with positive weights (Sason and Verdu
-    2016), so that of the pair bounds a step's, and T of them add up (Mironov 2017, Proposition 1), and bound delta as
-    well (`renyi_to_delta`). (4) mu and rho. Output y with probability q and a fresh N(0, s^2) otherwise: this makes the
-    pair of N(1, s^2) against N(-1, s^2), so it is (2/s)-GDP and 2/s^2-zCDP, and T steps have mu = 2 sqrt(T) / s and rho
-    = 2 T / s^2. At rate 1 these are exact, below it they leave the gain of sampling out, as no zCDP bound can have it:
-    D_a / a tends to 1 / (2 s^2) as a grows, whatever q is. (5) Rounding. A larger rate or a smaller multiplier
-    dominates (keep the output with probability q/q', or add noise), so both may be rounded that way. []
+    swaps the two distributions of that pair, so it is the worst one for every g > 0: it dominates. (3) All steps. A
+    pair that dominates each step given its past dominates, T-fold, the whole adaptive sequence (Zhu, Dong, Wang 2022,
+    Theorem 10): delta is `composed_delta`. Renyi divergences are integrals of H_g over g with positive weights (Sason
+    and Verdu 2016), so that of the pair bounds a step's, and T of them add up (Mironov 2017, Proposition 1), and bound
+    delta as well (`renyi_to_delta`). (4) mu and rho. Output y with probability q and a fresh N(0, s^2) otherwise: this
+    makes the pair of N(1, s^2) against N(-1, s^2), so it is (2/s)-GDP and 2/s^2-zCDP, and T steps have mu = 2 sqrt(T)
+    / s and rho = 2 T / s^2. At rate 1 these are exact, below it they leave the gain of sampling out, as no zCDP bound
+    can have it: D_a / a tends to 1 / (2 s^2) as a grows, whatever q is. (5) Rounding. A larger rate or a smaller
+    multiplier dominates (keep the output with probability q/q', or add noise), so both may be rounded that way. []
     """
 
     kind: ClassVar[str] = "subsampled-gaussian"
@@ -73,9 +73,9 @@ class SubsampledGaussian(Event):
             raise expected("steps", steps, f"to be at most {MOST_STEPS}")
 
     @property
-    def pair(self) -> AntipodalPair:
+    def pair(self) -> DominatingPair:
         """The pair that dominates one step, in floats on the safe side."""
-        return AntipodalPair(float_below(self.multiplier), min(1.0, float_above(self.rate)))
+        return DominatingPair(float_below(self.multiplier), min(1.0, float_above(self.rate)))
 
     def rho(self) -> Price:
         """2 steps / multiplier^2, exact."""
@@ -107,12 +107,12 @@ class SubsampledGaussian(Event):
 
 
 @lru_cache(maxsize=4096)
-def _renyi_of_one(pair: AntipodalPair, order: float) -> float:
+def _renyi_of_one(pair: DominatingPair, order: float) -> float:
     return pair.renyi(order)
 
 
 @lru_cache(maxsize=1024)
-def _delta_of_all(pair: AntipodalPair, steps: int, epsilon: float) -> float:
+def _delta_of_all(pair: DominatingPair, steps: int, epsilon: float) -> float:
     if steps == 1:
         return pair.delta(epsilon) * (1 + 1e-9) + 1e-30  # more than its rounding errors
     found = composed_delta(pair, steps, epsilon)

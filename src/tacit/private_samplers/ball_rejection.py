@@ -88,10 +88,10 @@ class _Density:
         theta = start
         value = self._penalised(theta, extra)
         for _ in range(_NEWTON):
-            slope = self.gradient(theta) + extra * theta
+            gradient = self.gradient(theta) + extra * theta
             values, vectors = np.linalg.eigh(self.hessian(theta))
-            step = vectors @ ((vectors.T @ slope) / (np.maximum(values, self.m) + extra))
-            if slope @ step < 1e-14 * abs(value):
+            step = vectors @ ((vectors.T @ gradient) / (np.maximum(values, self.m) + extra))
+            if gradient @ step < 1e-14 * abs(value):
                 break
             share = 1.0
             while share > 1e-6 and not self._penalised(theta - share * step, extra) < value:

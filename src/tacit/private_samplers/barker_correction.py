@@ -1,10 +1,10 @@
-"""The law that completes Gaussian noise to a logistic one, for Barker's test.
+"""The distribution that completes Gaussian noise to a logistic one, for Barker's test.
 
 Barker's test accepts a log ratio r with probability 1 / (1 + e^-r), that is when r + V > 0 with V logistic. If the
 noise that r carries already is N(0, s^2), only V - N(0, s^2) is missing (Seita et al. 2017; Heikkila et al. 2019). No
-law is exactly that, as the characteristic function pi t / sinh(pi t) times e^(s^2 t^2 / 2) is not one. `correction` is
-the symmetric law on a grid whose sum with N(0, s^2) is nearest to the logistic one in Kolmogorov's distance; ``error``
-is that distance, so that no chance of acceptance is off by more.
+distribution is exactly that, as the characteristic function pi t / sinh(pi t) times e^(s^2 t^2 / 2) is not one.
+`correction` is the symmetric distribution on a grid whose sum with N(0, s^2) is nearest to the logistic one in
+Kolmogorov's distance; ``error`` is that distance, so that no chance of acceptance is off by more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 NOISE_SD = 1.2
 """The s for which a chain asks: the most noise that its test can carry. Its error is below 2.5e-5."""
 
-_STEP, _FARTHEST = 0.1, 14.0  # of the grid of the law
+_STEP, _FARTHEST = 0.1, 14.0  # of the grid of the distribution
 _CHECK_STEP = 0.01  # of the grid on which the distance is measured
 
 

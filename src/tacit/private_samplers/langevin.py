@@ -34,10 +34,10 @@ def langevin(
 
     @jax.jit
     def run(thetas: Any, z: Any, count: Any, given: tuple[Any, ...]) -> Any:
-        slopes = jax.vmap(lambda theta: gradient(theta, *given))
+        gradients = jax.vmap(lambda theta: gradient(theta, *given))
 
         def move(i: Any, t: Any) -> Any:
-            return t - step * slopes(t) + math.sqrt(2 * step) * z[i]
+            return t - step * gradients(t) + math.sqrt(2 * step) * z[i]
 
         return jax.lax.fori_loop(0, count, move, thetas)
 

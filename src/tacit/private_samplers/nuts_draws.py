@@ -1,13 +1,14 @@
 """One draw a chain by the no-U-turn sampler, for densities that need not be log-concave.
 
 Nobody proved how near to the density its draws come. Modes are looked for from `SEARCHES` places (fewer for many rows,
-whose number is public): the centre of a wide normal law, draws from it, and where the density has such, fits to as many
-rows as there are coefficients, picked at random. A chain starts from one of `CANDIDATES`
-points, picked with probability proportional to density over proposal; they come from a mixture of two t laws around
-each mode and of the wide law, so that a second mode or a long tail is not left out. From there it takes `WARMUP` steps
-that adapt step size and metric, and `STEPS` more; the last point is the draw. All four numbers are public constants.
-Coordinates are those in which the curvature at the nearest mode is that of a standard normal law. Every step has 64
-random bits of its own from the entropy source, and searches and starts are made from such bits directly.
+whose number is public): the centre of a wide normal distribution, draws from it, and where the density has such, fits
+to as many rows as there are coefficients, picked at random. A chain starts from one of `CANDIDATES`
+points, picked with probability proportional to density over proposal; they come from a mixture of two t distributions
+around each mode and of the wide distribution, so that a second mode or a long tail is not left out. From there it
+takes `WARMUP` steps that adapt step size and metric, and `STEPS` more; the last point is the draw. All four numbers
+are public constants. Coordinates are those in which the curvature at the nearest mode is that of a standard normal
+distribution. Every step has 64 random bits of its own from the entropy source, and searches and starts are made from
+such bits directly.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from tacit.private_samplers.mode import minimum
 from tacit.runtime.backend import float64
 
 SEARCHES, CANDIDATES, WARMUP, STEPS = 12, 256, 200, 50
-_WIDE_SHARE = 1 / 3  # of the searches that begin at the wide law, where rows can be fitted as well
+_WIDE_SHARE = 1 / 3  # of the searches that begin at the wide distribution, where rows can be fitted as well
 _MANY_ROWS, _FEW_SEARCHES = 10_000, 4  # a search goes through all rows many times
-_DEGREES = 4  # of the t laws; a chi-square of 4 degrees is made of 4 normal numbers
+_DEGREES = 4  # of the t distributions; a chi-square of 4 degrees is made of 4 normal numbers
 _DEEPEST = 8
 
 
@@ -40,7 +41,7 @@ def draw_by_nuts(
     """``draws`` independent draws (size,) from exp(-loss.potential); one that failed is not finite.
 
     ``loss`` must be a value, for which the program is compiled once; ``wide`` (2, size) is the centre and the standard
-    deviation of the wide normal law.
+    deviation of the wide normal distribution.
     """
     size = wide.shape[1]
     with float64(), np.errstate(all="ignore"):

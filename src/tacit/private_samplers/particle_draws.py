@@ -16,11 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.private_samplers.smc import Cooled, Cooling, cooled
+from tacit.private_samplers.smc import Particles, TemperingSchedule, smc
 from tacit.runtime.backend import float64
 
 _MANY_ROWS = 1000
-_OF_FEW, _OF_MANY = Cooling(16, 80, 40, 24), Cooling(8, 240, 100, 128)
+_OF_FEW, _OF_MANY = TemperingSchedule(16, 80, 40, 24), TemperingSchedule(8, 240, 100, 128)
 _MOST_AT_ONCE = 2**18  # rows times particles, so that the hidden layer of a small network fits into memory
 
 
@@ -30,7 +30,7 @@ def draw_by_particles(
     """``draws`` independent draws (size,) from exp(-loss.potential); one that failed is not finite.
 
     ``loss`` must be a value, for which the program is compiled once; ``wide`` (2, size) is the centre and the standard
-    deviation of the law from which particles start.
+    deviation of the distribution from which particles start.
     """
     with float64(), np.errstate(all="ignore"):
         cooling = cooling_for(len(y))
@@ -44,15 +44,15 @@ def draw_by_particles(
     return found
 
 
-def cooling_for(rows: int) -> Cooling:
+def cooling_for(rows: int) -> TemperingSchedule:
     """How long a run about so many rows is: with more of them modes are further apart, and narrow."""
     return _OF_FEW if rows <= _MANY_ROWS else _OF_MANY
 
 
-def run_of(loss: Any, cooling: Cooling, at_once: int | None = None) -> Any:
+def run_of(loss: Any, cooling: TemperingSchedule, at_once: int | None = None) -> Any:
     """(numbers, x, y, wide, words) -> `Cooled`, pure JAX: what a draw runs, for whoever runs many of them at once."""
 
-    def run(given: Any, x: Any, y: Any, wide: Any, words: Any) -> Cooled:
+    def run(given: Any, x: Any, y: Any, wide: Any, words: Any) -> Particles:
         short = {name: jnp.asarray(value, jnp.float32) for name, value in given.items()}
         rows = x.astype(jnp.float32), y.astype(jnp.float32)
 
@@ -62,14 +62,14 @@ def run_of(loss: Any, cooling: Cooling, at_once: int | None = None) -> Any:
         def coarse(theta: Any) -> Any:
             return loss.potential(theta, *rows, short)
 
-        def slope(theta: Any) -> Any:
+        def gradient(theta: Any) -> Any:
             return jax.grad(coarse)(theta.astype(jnp.float32)).astype(jnp.float64)
 
-        return cooled(potential, slope, wide, jax.random.wrap_key_data(words), cooling, at_once=at_once)
+        return smc(potential, gradient, wide, jax.random.wrap_key_data(words), cooling, at_once=at_once)
 
     return run
 
 
 @lru_cache(maxsize=32)
-def _program(loss: Any, cooling: Cooling, at_once: int) -> Any:
+def _program(loss: Any, cooling: TemperingSchedule, at_once: int) -> Any:
     return jax.jit(run_of(loss, cooling, at_once))

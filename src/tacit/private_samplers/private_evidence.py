@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 
-class Evidence(Protocol):
+class RowPotential(Protocol):
     """The rows' part of U(theta) = weight * sum_i l(theta, row_i) + V(theta), the potential of the posterior."""
 
     @property
@@ -33,7 +33,7 @@ class Evidence(Protocol):
         ...
 
 
-class Prior(Protocol):
+class PriorPotential(Protocol):
     """V and its gradient."""
 
     def potential(self, theta: Any) -> float:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacit.private_samplers.private_evidence import Evidence, Prior
+from tacit.private_samplers.private_evidence import PriorPotential, RowPotential
 
 
-def langevin_chain(evidence: Evidence, prior: Prior, start: Any, *, steps: int, size: float, rng: Any) -> list[Any]:
+def langevin_chain(
+    evidence: RowPotential, prior: PriorPotential, start: Any, *, steps: int, size: float, rng: Any
+) -> list[Any]:
     """The states after each of ``steps`` steps of length h = ``size``:
 
         theta <- theta - h/2 (G + N(0, s^2 I) + grad V) + N(0, (h - h^2 s^2 / 4) I)
@@ -23,8 +25,8 @@ def langevin_chain(evidence: Evidence, prior: Prior, start: Any, *, steps: int, 
     rest = np.sqrt(max(0.0, size - (size * evidence.gradient_sd / 2) ** 2))
     states: list[Any] = []
     for _ in range(steps):
-        slope = evidence.gradient(theta) + prior.gradient(theta)
-        theta = theta - size / 2 * slope + rest * rng.standard_normal(theta.shape)
+        gradient = evidence.gradient(theta) + prior.gradient(theta)
+        theta = theta - size / 2 * gradient + rest * rng.standard_normal(theta.shape)
         states.append(theta)
     return states
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacit.private_samplers.private_evidence import Evidence, Prior
+from tacit.private_samplers.private_evidence import PriorPotential, RowPotential
 from tacit.private_samplers.private_tests import NoisyTest
 
 
 def walk(
-    evidence: Evidence, prior: Prior, start: Any, *, steps: int, size: float, test: NoisyTest, rng: Any
+    evidence: RowPotential, prior: PriorPotential, start: Any, *, steps: int, size: float, test: NoisyTest, rng: Any
 ) -> list[Any]:
     """The states after each of ``steps`` proposals theta + ``size`` N(0, I), from ``start`` (p,).
 

@@ -14,9 +14,9 @@ and 0 at theta_0, so at distance t > R_0 it is at least t / R_0 times its least 
 below exp(-kappa t). Both pieces together are the envelope. The radius is chosen, among a few, for the least total mass;
 without c the envelope is the plain one.
 
-Any theta_0 and any radius give a valid envelope: they change how many proposals are needed, never the law of what is
-accepted. Proposals are tried in blocks of a fixed size until one is accepted, so there is no failure; the number of
-blocks depends on the rows and must not be shown to anybody.
+Any theta_0 and any radius give a valid envelope: they change how many proposals are needed, never the distribution of
+what is accepted. Proposals are tried in blocks of a fixed size until one is accepted, so there is no failure; the
+number of blocks depends on the rows and must not be shown to anybody.
 """
 
 from __future__ import annotations
@@ -68,13 +68,15 @@ class Envelope:
         return self.centre + delta, log_height
 
 
-def envelope(centre: Any, gradient: Any, curvature: Any, strong: float, slope: float | None) -> Envelope:
-    """The envelope of least mass: ``curvature`` is H, ``strong`` is m, ``slope`` is c, or None where no c is known."""
+def envelope(centre: Any, gradient: Any, curvature: Any, strong: float, lipschitz: float | None) -> Envelope:
+    """The envelope of least mass: ``curvature`` is H, ``strong`` is m, ``lipschitz`` is c, or None where no c is
+    known.
+    """
     found = [_plain(centre, gradient, strong)]
-    if slope is not None:
+    if lipschitz is not None:
         least = float(np.linalg.eigvalsh(curvature)[0])
         width = (math.sqrt(len(centre)) + _REACH) / math.sqrt(strong + max(least, 0.0))
-        found += [_curved(centre, gradient, curvature, strong, slope, share * width) for share in _RADII]
+        found += [_curved(centre, gradient, curvature, strong, lipschitz, share * width) for share in _RADII]
     return min(found, key=lambda e: np.logaddexp(e.log_inside, e.log_outside))
 
 
@@ -86,9 +88,9 @@ def _plain(centre: Any, gradient: Any, m: float) -> Envelope:
     return Envelope(centre, math.sqrt(m) * np.eye(size), top, math.inf, 1.0, log_mass, -math.inf, -gradient / m)
 
 
-def _curved(centre: Any, gradient: Any, curvature: Any, m: float, slope: float, radius: float) -> Envelope:
+def _curved(centre: Any, gradient: Any, curvature: Any, m: float, lipschitz: float, radius: float) -> Envelope:
     size, g = len(centre), float(np.linalg.norm(gradient))
-    s = slope * radius
+    s = lipschitz * radius
     phi = 0.5 - s / 6 if s < 1e-6 else (math.expm1(-s) + s) / (s * s)
     factor = _root(m * np.eye(size) + 2 * phi * curvature, m)
     least = max(float(np.linalg.eigvalsh(curvature)[0]), 0.0)

@@ -1,4 +1,5 @@
-"""A log ratio of posteriors from a random part of the rows, without bias in the chain's law: exact minibatch tests.
+"""A log ratio of posteriors from a random part of the rows, without bias in the chain's distribution: exact minibatch
+tests.
 
 Let d_i, |d_i| <= D, be what row i adds to the log ratio ln p(theta' | rows) / p(theta | rows), and K > D. Take row i
 with probability
@@ -8,8 +9,9 @@ with probability
 for it. A Metropolis or Barker test on the sum of the h_i in place of the sum of the d_i keeps the posterior.
 
 Proof: let s_i say whether row i was taken. Going back from theta' to theta d_i changes its sign: B_i becomes A_i. The
-chance of one s on the way there times p(theta), against the chance of the same s on the way back times p(theta'), has
-the log ratio: sum over rows of d_i plus, for s_i = 1, ln (1 - e^-A_i) / (1 - e^-B_i), and for s_i = 0, -A_i + B_i =
+probability of one s on the way there times p(theta), against the probability of the same s on the way back times
+p(theta'), has the log ratio: sum over rows of d_i plus, for s_i = 1, ln (1 - e^-A_i) / (1 - e^-B_i), and for s_i = 0,
+-A_i + B_i =
 -d_i. Rows with s_i = 0 cancel; those with s_i = 1 leave ln e^(A_i - B_i) (1 - e^-A_i) / (1 - e^-B_i) = h_i. So
 (theta, s) -> (theta', s) is an involution whose log ratio is sum s_i h_i, which is all that a test needs. [] It is the
 Poisson sampling of Zhang, Cooper and De Sa (2020) with each row taken at most once, so that its part is bounded:

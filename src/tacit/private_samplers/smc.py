@@ -1,17 +1,18 @@
-"""Many particles cooled together from a wide law into a density with many modes: sequential Monte Carlo with HMC moves.
+"""Many particles cooled together from a wide distribution into a density with many modes: sequential Monte Carlo with
+HMC moves.
 
-Particles start as independent draws of a wide normal law with potential W. On the rungs of a ladder, 0 < cold <= 1,
-they follow the density exp(-cold U - (1 - cold) W): their weights change by the ratio of two rungs, particles are drawn
-anew from their weights when too few of these count, and each takes one Hamiltonian trajectory (Del Moral, Doucet and
-Jasra 2006). Bad modes are left while it is still warm, and what is left of them dies out by its weight. The ladder is
-climbed as fast as the weights allow, at least as fast as `Cooling.rungs` asks, and what remains of the rungs, and
-`Cooling.settling` more, are spent at cold = 1. While cooling, the length of a leap follows the acceptance rate and the
-metric follows the mean square of the slope, which does not mind that units of a network can be swapped; while settling,
-both are held, so that the moves leave exp(-U) unchanged.
+Particles start as independent draws of a wide normal distribution with potential W. On the rungs of a ladder, 0 < cold
+<= 1, they follow the density exp(-cold U - (1 - cold) W): their weights change by the ratio of two rungs, particles
+are drawn anew from their weights when too few of these count, and each takes one Hamiltonian trajectory (Del Moral,
+Doucet and Jasra 2006). Bad modes are left while it is still warm, and what is left of them dies out by its weight. The
+ladder is climbed as fast as the weights allow, at least as fast as `Cooling.rungs` asks, and what remains of the
+rungs, and `Cooling.settling` more, are spent at cold = 1. While cooling, the length of a leapfrog step follows the
+acceptance rate and the metric follows the mean square of the gradient, which does not mind that units of a network can
+be swapped; while settling, both are held, so that the moves leave exp(-U) unchanged.
 
-The slope may be computed in float32. A leap moves momenta by a function of the position and positions by a function of
-the momenta, which keeps volume and can be run backwards whatever the functions are; so a Metropolis step with the
-energies in float64 leaves the density unchanged, and a coarse slope costs only acceptance.
+The gradient may be computed in float32. A leapfrog step moves momenta by a function of the position and positions by a
+function of the momenta, which keeps volume and can be run backwards whatever the functions are; so a Metropolis step
+with the energies in float64 leaves the density unchanged, and a coarse gradient costs only acceptance.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _KEPT = 0.97  # the share of particles that a rung's change of weights leaves in
 _FLOOR = 4  # the power of the slowest ladder
 
 
-class Cooling(NamedTuple):
+class TemperingSchedule(NamedTuple):
     """How long a run is: all are public constants."""
 
     particles: int
     rungs: int
     settling: int
-    leaps: int
+    num_leapfrog_steps: int
 
     @property
     def keys(self) -> int:
@@ -42,7 +43,7 @@ class Cooling(NamedTuple):
         return 2 + self.rungs + self.settling
 
 
-class Cooled(NamedTuple):
+class Particles(NamedTuple):
     """``points`` (particles, size) and their log weights; ``chosen`` is one of them, drawn by weight.
 
     The rest is for whoever studies the sampler: acceptance by step, the rung by step, U by step and particle.
@@ -56,16 +57,17 @@ class Cooled(NamedTuple):
     values: Any
 
 
-def cooled(
+def smc(
     potential: Callable[[Any], Any],
-    slope: Callable[[Any], Any],
+    gradient: Callable[[Any], Any],
     wide: Any,
     keys: Any,
-    cooling: Cooling,
+    cooling: TemperingSchedule,
     *,
     at_once: int | None = None,
-) -> Cooled:
-    """One run. ``potential`` is U (size,) -> a number, ``slope`` its gradient, ``wide`` (2, size) centre and sd of W.
+) -> Particles:
+    """One run. ``potential`` is U (size,) -> a number, ``gradient`` its gradient, ``wide`` (2, size) centre and sd of
+    W.
 
     ``at_once`` is how many particles are evaluated together; all, unless said.
     """
@@ -83,31 +85,35 @@ def cooled(
     def around(points: Any) -> Any:
         return jnp.square((points - centre) / sd).sum(axis=1) / 2
 
-    def move(key: Any, points: Any, values: Any, cold: Any, leap: Any, metric: Any) -> tuple[Any, Any, Any, Any]:
+    def move(key: Any, points: Any, values: Any, cold: Any, step_size: Any, metric: Any) -> tuple[Any, Any, Any, Any]:
         for_momentum, for_length, for_choice = jax.random.split(key, 3)
         start = jnp.sqrt(metric) * jax.random.normal(for_momentum, (count, size), points.dtype)
-        length = leap * jax.random.uniform(for_length, (count, 1), points.dtype, 0.5, 1.0)
+        length = step_size * jax.random.uniform(for_length, (count, 1), points.dtype, 0.5, 1.0)
 
         def forward(_: int, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
             q, p, squares = state
             q = q + length / 2 * p / metric
-            pull = cold * every(slope, q) + (1 - cold) * (q - centre) / sd**2
+            pull = cold * every(gradient, q) + (1 - cold) * (q - centre) / sd**2
             p = p - length * pull
             return q + length / 2 * p / metric, p, squares + jnp.square(pull)
 
-        there, speed, squares = jax.lax.fori_loop(0, cooling.leaps, forward, (points, start, jnp.zeros_like(points)))
+        there, speed, squares = jax.lax.fori_loop(
+            0, cooling.num_leapfrog_steps, forward, (points, start, jnp.zeros_like(points))
+        )
         then = energies(there)
         before = cold * values + (1 - cold) * around(points) + (jnp.square(start) / metric).sum(axis=1) / 2
         after = cold * then + (1 - cold) * around(there) + (jnp.square(speed) / metric).sum(axis=1) / 2
-        chance = jnp.exp(jnp.minimum(before - after, 0.0))
-        chance = jnp.where(jnp.isfinite(after), chance, 0.0)
-        taken = jax.random.uniform(for_choice, (count,), points.dtype) < chance
-        seen = jnp.where(taken[:, None], squares / cooling.leaps, 0.0).sum(axis=0) / jnp.maximum(taken.sum(), 1)
+        probability = jnp.exp(jnp.minimum(before - after, 0.0))
+        probability = jnp.where(jnp.isfinite(after), probability, 0.0)
+        taken = jax.random.uniform(for_choice, (count,), points.dtype) < probability
+        seen = jnp.where(taken[:, None], squares / cooling.num_leapfrog_steps, 0.0).sum(axis=0) / jnp.maximum(
+            taken.sum(), 1
+        )
         seen = jnp.where(taken.any() & jnp.isfinite(seen), seen, metric)
-        return jnp.where(taken[:, None], there, points), jnp.where(taken, then, values), chance.mean(), seen
+        return jnp.where(taken[:, None], there, points), jnp.where(taken, then, values), probability.mean(), seen
 
     def step(state: Any, given: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-        points, values, weights, cold, leap, metric = state
+        points, values, weights, cold, step_size, metric = state
         key, floor, cools = given
         for_draws, for_move = jax.random.split(key)
         gap = values - around(points)
@@ -116,11 +122,11 @@ def cooled(
         chosen, few = _drawn_anew(for_draws, weights)
         points, values = jnp.where(few, points[chosen], points), jnp.where(few, values[chosen], values)
         weights = jnp.where(few, -jnp.log(1.0 * count), weights)
-        points, values, acceptance, seen = move(for_move, points, values, colder, leap, metric)
-        adapted = jnp.clip(leap * jnp.exp(_GAIN * (acceptance - _ACCEPTANCE)), 1e-4, 1.0)
+        points, values, acceptance, seen = move(for_move, points, values, colder, step_size, metric)
+        adapted = jnp.clip(step_size * jnp.exp(_GAIN * (acceptance - _ACCEPTANCE)), 1e-4, 1.0)
         remembered = jnp.maximum(_MEMORY * metric + (1 - _MEMORY) * seen, 1e-3 / sd**2)
-        leap, metric = jnp.where(cools, adapted, leap), jnp.where(cools, remembered, metric)
-        return (points, values, weights, colder, leap, metric), (acceptance, colder, values)
+        step_size, metric = jnp.where(cools, adapted, step_size), jnp.where(cools, remembered, metric)
+        return (points, values, weights, colder, step_size, metric), (acceptance, colder, values)
 
     points = centre + sd * jax.random.normal(keys[0], (count, size), centre.dtype)
     even = jnp.full(count, -jnp.log(1.0 * count))
@@ -129,7 +135,7 @@ def cooled(
     first = points, energies(points), even, jnp.zeros(()), jnp.asarray(0.2), 1 / sd**2
     last, (acceptance, cold, values) = jax.lax.scan(step, first, (keys[1:-1], floors, rungs <= cooling.rungs))
     chosen = jax.random.categorical(keys[-1], last[2])
-    return Cooled(last[0][chosen], last[0], last[2], acceptance, cold, values)
+    return Particles(last[0][chosen], last[0], last[2], acceptance, cold, values)
 
 
 def _next_rung(cold: Any, gap: Any, weights: Any) -> Any:

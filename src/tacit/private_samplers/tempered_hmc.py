@@ -1,8 +1,8 @@
 """One draw a chain by Hamiltonian Monte Carlo from a normal start: the last resort, whose distance nobody proved.
 
 Chains start from independent draws of the normal approximation at the mode, N(theta*, (Hessian)^-1), and take
-`ITERATIONS` Metropolis-adjusted trajectories of `LEAPS` steps in coordinates in which that approximation is standard.
-Both numbers are public constants. The random numbers come in as arrays.
+`ITERATIONS` Metropolis-adjusted trajectories of `NUM_LEAPFROG_STEPS` steps in coordinates in which that approximation
+is standard. Both numbers are public constants. The random numbers come in as arrays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-ITERATIONS, LEAPS = 100, 12
+ITERATIONS, NUM_LEAPFROG_STEPS = 100, 12
 _SHORTEST, _LONGEST = 0.03, 0.22
 
 
@@ -34,7 +34,7 @@ def last_points(potential: Callable[[Any], Any], mode: Any, hessian: Any, z: Any
         value = potential(place(t))
         return jnp.where(jnp.isfinite(value), value, jnp.inf)
 
-    slope = jax.grad(energy)
+    gradient = jax.grad(energy)
 
     def chain(z: Any, u: Any) -> Any:
         momenta = z.reshape(ITERATIONS + 1, size)
@@ -42,15 +42,15 @@ def last_points(potential: Callable[[Any], Any], mode: Any, hessian: Any, z: Any
         def step(state: tuple[Any, Any], drawn: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
             here, now = state
             momentum, (length, coin) = drawn
-            leap = _SHORTEST + (_LONGEST - _SHORTEST) * length
+            step_size = _SHORTEST + (_LONGEST - _SHORTEST) * length
 
             def forward(_: int, pair: tuple[Any, Any]) -> tuple[Any, Any]:
                 q, p = pair
-                q = q + leap / 2 * p
-                p = p - leap * slope(q)
-                return q + leap / 2 * p, p
+                q = q + step_size / 2 * p
+                p = p - step_size * gradient(q)
+                return q + step_size / 2 * p, p
 
-            there, speed = jax.lax.fori_loop(0, LEAPS, forward, (here, momentum))
+            there, speed = jax.lax.fori_loop(0, NUM_LEAPFROG_STEPS, forward, (here, momentum))
             then = energy(there)
             log_ratio = now - then + (momentum @ momentum - speed @ speed) / 2
             taken = jnp.log(coin) < log_ratio  # a ratio that is no number is refused

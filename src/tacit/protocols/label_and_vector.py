@@ -61,11 +61,11 @@ class LabelAndVector(Protocol):
         *,
         share: Fraction | float = HALF,
         shares: Sequence[int] | None = None,
-        law: str = RoundedGaussian.kind,
+        distribution: str = RoundedGaussian.kind,
     ) -> Self:
         """The label gets the part ``share`` of the budget; the vector the least noise with which both together meet it.
 
-        The part is of epsilon (approximate and Renyi), of rho or of mu^2. ``shares`` and ``law`` are those of
+        The part is of epsilon (approximate and Renyi), of rho or of mu^2. ``shares`` and ``distribution`` are those of
         `NoisyVector.calibrate`. A half is the default, as in the paper: in a logistic regression whose signal is weak
         against the noise, a report tells about a coefficient in proportion to tanh(c / 2)^2 / s^2, c the label's
         epsilon and s the scale. At delta = 1e-5 the best share of this is 0.52 at epsilon = 0.5, 0.48 at 2, 0.42 at 4
@@ -77,7 +77,11 @@ class LabelAndVector(Protocol):
         def meets(vector: NoisyVector) -> bool:
             return cls(levels, epsilon_label, vector).event().satisfies(budget)
 
-        return cls(levels, epsilon_label, NoisyVector.least_noise(blocks, meets, budget, shares=shares, law=law))
+        return cls(
+            levels,
+            epsilon_label,
+            NoisyVector.least_noise(blocks, meets, budget, shares=shares, distribution=distribution),
+        )
 
     @property
     def label(self) -> RandomizedResponse:

@@ -62,7 +62,7 @@ class NoisyStatistic(Protocol):
 
     @classmethod
     def calibrate(cls, unit: int, sensitivity: Sensitivity, budget: Guarantee) -> Self:
-        """With the least noise for ``budget``, of the law that suits it best, as in a central release."""
+        """With the least noise for ``budget``, of the distribution that suits it best, as in a central release."""
         return cls(unit, sensitivity, noise_for(budget, sensitivity, None))
 
     @property

@@ -61,9 +61,9 @@ class NoisyVector(Protocol):
         budget: Guarantee,
         *,
         shares: Sequence[int] | None = None,
-        law: str = RoundedGaussian.kind,
+        distribution: str = RoundedGaussian.kind,
     ) -> Self:
-        """With the least noise of kind ``law`` whose event satisfies ``budget``, one scale a block.
+        """With the least noise of kind ``distribution`` whose event satisfies ``budget``, one scale a block.
 
         Block b with the diameter d_b (2 r of a ball) gets the part share_b / (sum of shares) of mu^2, so its scale is
         d_b sqrt(sum of shares / share_b) / mu. Left out, the shares are equal: the balanced choice, where all blocks
@@ -76,7 +76,7 @@ class NoisyVector(Protocol):
         def meets(vector: Self) -> bool:
             return vector.event().satisfies(budget)
 
-        return cls.least_noise(blocks, meets, budget, shares=shares, law=law)
+        return cls.least_noise(blocks, meets, budget, shares=shares, distribution=distribution)
 
     @classmethod
     def least_noise(
@@ -86,13 +86,13 @@ class NoisyVector(Protocol):
         budget: Guarantee,
         *,
         shares: Sequence[int] | None,
-        law: str,
+        distribution: str,
     ) -> Self:
         """The vector with the least noise that ``meets`` holds for; ``budget`` is what a refusal shows."""
         parts = check_blocks(blocks)
         weights = _check_shares(shares, len(parts))
-        if not isinstance(law, str) or law not in GAUSSIANS:
-            raise expected("law", law, f"to be one of {', '.join(GAUSSIANS)}")
+        if not isinstance(distribution, str) or distribution not in GAUSSIANS:
+            raise expected("law", distribution, f"to be one of {', '.join(GAUSSIANS)}")
         squared_diameters = [block.spread((1,) * block.size) for block in parts]
         # One step of the search moves no scale by more than one.
         unit = root_above(max(squared_diameters)) * sum(weights)
@@ -102,13 +102,15 @@ class NoisyVector(Protocol):
             scales = [
                 root_above(d * stretch * sum(weights) / w) for d, w in zip(squared_diameters, weights, strict=True)
             ]
-            return cls(parts, GAUSSIANS[law](tuple(s for b, s in zip(parts, scales, strict=True) for _ in b.low)))
+            return cls(
+                parts, GAUSSIANS[distribution](tuple(s for b, s in zip(parts, scales, strict=True) for _ in b.low))
+            )
 
         widest = max(d / w for d, w in zip(squared_diameters, weights, strict=True))
         most = LARGEST_SCALE * unit // root_above(widest * sum(weights))
         steps = least_whole(lambda count: meets(build(count)), most)
         if steps is None:
-            raise expected("budget", budget, f"to be one that {law} noise can meet")
+            raise expected("budget", budget, f"to be one that {distribution} noise can meet")
         return build(steps)
 
     @property

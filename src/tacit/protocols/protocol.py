@@ -81,7 +81,9 @@ class Protocol(ABC):
         self.reports.check("reports", array)
 
     def randomize(self, inputs: Any, entropy: Entropy) -> Any:
-        """N independent reports, an integer array (N, m), for ``inputs`` (N, k), exactly from the law of `log_pmf`."""
+        """N independent reports, an integer array (N, m), for ``inputs`` (N, k), exactly from the distribution of
+        `log_pmf`.
+        """
         import numpy as np
 
         self.check_inputs(inputs)

@@ -29,9 +29,9 @@ class UnaryEncoding(Protocol):
     probabilities exchanged and the mean f_k - 1.) It does not use all that the reports say; `log_pmf` does.
 
     Proof: of local epsilon-DP, where neighbours are any two values of one person's category (replace-one on a data set
-    of one record). For truths k and l only the bits k and l have different laws. A one is more likely from a true bit
-    than from another by (1/2) / q, a zero by (1/2) / (1 - q), and (1 - q) / q = e^epsilon. So the ratio of the two
-    probabilities of a report z is e^(epsilon (z_k - z_l)), at most e^epsilon. []
+    of one record). For truths k and l only the bits k and l have different distributions. A one is more likely from a
+    true bit than from another by (1/2) / q, a zero by (1/2) / (1 - q), and (1 - q) / q = e^epsilon. So the ratio of
+    the two probabilities of a report z is e^(epsilon (z_k - z_l)), at most e^epsilon. []
     """
 
     kind: ClassVar[str] = "unary-encoding"

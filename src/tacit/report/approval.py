@@ -29,27 +29,27 @@ def noise_table(plan: Plan) -> list[dict[str, Any]]:
 
     Empty where no noise is added to sums.
     """
-    crossing = None if isinstance(plan.mechanism, Local) else plan.crossing()
-    if not isinstance(crossing, NoisySums):
+    calibrated = None if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
+    if not isinstance(calibrated, NoisySums):
         return []
     return [
-        {"statistic": name, "noise": crossing.noise.kind, "sd": sd / crossing.unit}
-        for name, sd in zip(crossing.entries, crossing.noise.sd, strict=True)
+        {"statistic": name, "noise": calibrated.noise.kind, "sd": sd / calibrated.unit}
+        for name, sd in zip(calibrated.entries, calibrated.noise.sd, strict=True)
     ]
 
 
 def sensitivity_sentence(plan: Plan) -> str | None:
     """How far one row, or one person, can move the sums; None where no noise is added to sums."""
-    crossing = None if isinstance(plan.mechanism, Local) else plan.crossing()
-    if not isinstance(crossing, NoisySums):
+    calibrated = None if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
+    if not isinstance(calibrated, NoisySums):
         return None
     unit = plan.mechanism.person
     whom = "one row" if unit is None else f"all {unit.max_rows} rows of one person"
-    l1 = float(crossing.sensitivity.l1 / crossing.unit)
-    l2 = float(crossing.sensitivity.l2_squared) ** 0.5 / crossing.unit
-    weighted = "" if len(set(crossing.sensitivity.relative_scales)) == 1 else ", each entry over its relative scale"
+    l1 = float(calibrated.sensitivity.l1 / calibrated.unit)
+    l2 = float(calibrated.sensitivity.l2_squared) ** 0.5 / calibrated.unit
+    weighted = "" if len(set(calibrated.sensitivity.relative_scales)) == 1 else ", each entry over its relative scale"
     return (
-        f"replacing {whom} moves the {_count(len(crossing.entries), 'sum')} by at most {l1:.4g} in all (L1), or "
+        f"replacing {whom} moves the {_count(len(calibrated.entries), 'sum')} by at most {l1:.4g} in all (L1), or "
         f"{l2:.4g} as a distance (L2){weighted}; a row adds at most 1 to any of them"
     )
 
@@ -82,7 +82,9 @@ def statement(plan: Plan) -> str:
 def learnable(plan: Plan) -> str:
     """What an analyst will be able to say, and what not."""
     model, schema = plan.model, plan.schema
-    columns = plan.client().columns if isinstance(plan.mechanism, Local) else plan.crossing().columns
+    columns = (
+        plan.local_randomizer().columns if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism().columns
+    )
     if isinstance(model, Regression):
         response = model.design(schema).formula.response
         names = [
@@ -106,12 +108,12 @@ def learnable(plan: Plan) -> str:
 
 def _as_what(plan: Plan) -> str:
     """Draws that nothing infers from are read as they are: points."""
-    crossing = plan.crossing() if isinstance(plan.mechanism, Central) else None
-    if not isinstance(crossing, PosteriorDraws) or plan.model.draw_methods:
+    calibrated = plan.calibrated_mechanism() if isinstance(plan.mechanism, Central) else None
+    if not isinstance(calibrated, PosteriorDraws) or plan.model.draw_methods:
         return "each with an interval that includes the noise"
-    if crossing.drawn.sampler == "dp-sgd":
+    if calibrated.drawn.sampler == "dp-sgd":
         return "as one noisy estimate: a point, without an interval"
-    return f"as {_count(crossing.drawn.draws, 'random draw')}: points, without an interval"
+    return f"as {_count(calibrated.drawn.draws, 'random draw')}: points, without an interval"
 
 
 def approval_plain(plan: Plan) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _MOST_USED = 4000  # draws of one density: more would not be seen
 
 
 @dataclass(frozen=True, eq=False)
-class Number:
+class PosteriorNumber:
     """One number of the posterior: its draws, and what else is known of it (None where it is not)."""
 
     name: str
@@ -30,7 +30,7 @@ class Number:
     truth: float | None = None
 
 
-def numbers(posterior: Posterior, simulation: Any = None) -> list[Number]:
+def numbers(posterior: Posterior, simulation: Any = None) -> list[PosteriorNumber]:
     """Every number of the posterior in the order of its summary, with prior draws and the simulation's secrets."""
     import numpy as np
 
@@ -39,7 +39,7 @@ def numbers(posterior: Posterior, simulation: Any = None) -> list[Number]:
     exact = {} if simulation is None or not simulation.exact else simulation.non_private(draws=_MOST_USED)
     truths = {} if simulation is None else simulation.parameters
     names = iter(row.name for row in posterior.summary())
-    found: list[Number] = []
+    found: list[PosteriorNumber] = []
     for variable in posterior.arrays():
         values = posterior.draws(variable)
         columns = values.reshape(len(values), -1)
@@ -57,7 +57,7 @@ def numbers(posterior: Posterior, simulation: Any = None) -> list[Number]:
         for i, draws in enumerate(columns.T):
             truth = column(whole, i)
             found.append(
-                Number(
+                PosteriorNumber(
                     next(names),
                     variable,
                     np.asarray(draws, np.float64),
@@ -69,15 +69,15 @@ def numbers(posterior: Posterior, simulation: Any = None) -> list[Number]:
     return found
 
 
-def distinct(given: list[Number]) -> list[Number]:
+def distinct(given: list[PosteriorNumber]) -> list[PosteriorNumber]:
     """Each number once: a covariance stands on both sides of the diagonal."""
-    seen: dict[tuple[str, bytes], Number] = {}
+    seen: dict[tuple[str, bytes], PosteriorNumber] = {}
     for one in given:
         seen.setdefault((one.variable, one.draws.tobytes()), one)
     return list(seen.values())
 
 
-def density_plot(one: Number) -> Plot | None:
+def density_plot(one: PosteriorNumber) -> Plot | None:
     """The picture of one number; None where its draws are all the same or not finite."""
     import numpy as np
 
@@ -146,7 +146,7 @@ def density(draws: Any, grid: Any) -> Any:
     return total / (len(used) * width * np.sqrt(2 * np.pi))
 
 
-def _window(one: Number) -> tuple[float, float]:
+def _window(one: PosteriorNumber) -> tuple[float, float]:
     """All but the last thousandth of the draws, and the truth if it is known and not far."""
     import numpy as np
 

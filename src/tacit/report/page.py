@@ -22,8 +22,8 @@ from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.release import Release
 from tacit.report import commands
-from tacit.report.densities import Number, density_plot, distinct, numbers
-from tacit.report.promise import Price, prices, tradeoff_plot
+from tacit.report.densities import PosteriorNumber, density_plot, distinct, numbers
+from tacit.report.promise import PriceRow, prices, tradeoff_plot
 from tacit.report.replicas import checks, replicate
 from tacit.report.rows import Chart, check_rows, forest, split_rows
 from tacit.report.uncertainty import split_uncertainty
@@ -65,7 +65,7 @@ class Promise:
     title: str
     guarantee: Guarantee
     unit: str
-    prices: list[Price]
+    prices: list[PriceRow]
     curve: str
 
 
@@ -98,7 +98,7 @@ def report(
     if simulation is not None and [simulation.release] != list(posterior.releases):
         raise expected("simulation", posterior.evidence[0].id, "to be the one whose release was inferred")
     everything = numbers(posterior, simulation)
-    noisy = all(isinstance(one.law, Noise) for one in posterior.releases)
+    noisy = all(isinstance(one.noise_parameters, Noise) for one in posterior.releases)
     replicas = replicate(posterior) if noisy else None
     splits = [] if quick or replicas is None or posterior.method == "naive" else split_uncertainty(posterior, replicas)
     fit = checks(posterior, replicas) if replicas is not None and replicas.whole else {}
@@ -173,7 +173,7 @@ def _promises(posterior: Posterior) -> list[Promise]:
     several = len(posterior.evidence) > 1
     for one in posterior.releases:
         title = f"{one.dataset}, release {one.id}" if several else ""
-        found.append(_promise(title, one.guarantee, _unit(one.plan), one.crossing.event()))
+        found.append(_promise(title, one.guarantee, _unit(one.plan), one.calibrated_mechanism.event()))
     for survey in posterior.surveys:
         for plan, protocol, count in zip(survey.plans, survey.protocols, survey.counts, strict=True):
             title = f"{survey.dataset}, {count:,} reports by {protocol.kind}"
@@ -202,7 +202,7 @@ def _signatures(posterior: Posterior, keys: Sequence[PublicKey | str | Path]) ->
     return {one.id: one.check_signature(known) for one in posterior.releases if not one.simulated}
 
 
-def _moments(one: Number) -> tuple[float, float] | None:
+def _moments(one: PosteriorNumber) -> tuple[float, float] | None:
     return None if one.prior is None else (float(one.prior.mean()), float(one.prior.std(ddof=1)))
 
 
@@ -219,7 +219,7 @@ def _check(release: Release, fit: Mapping[str, Any]) -> Chart | None:
 
 def _public(plan: Plan) -> dict[str, Any]:
     """The columns that are read, as declared, and how many more were declared."""
-    read = plan.client().columns if plan.mechanism.kind == "local" else plan.crossing().columns
+    read = plan.local_randomizer().columns if plan.mechanism.kind == "local" else plan.calibrated_mechanism().columns
     columns: list[Public] = []
     for name in read[:_MOST_COLUMNS]:
         column = plan.schema.declared(name)

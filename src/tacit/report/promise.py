@@ -29,7 +29,7 @@ _DELTA = 1e-6
 
 
 @dataclass(frozen=True)
-class Price:
+class PriceRow:
     """One line of the table of prices."""
 
     definition: str
@@ -37,17 +37,17 @@ class Price:
     value: str
 
 
-def prices(event: Event, budget: Guarantee) -> list[Price]:
+def prices(event: Event, budget: Guarantee) -> list[PriceRow]:
     """What the release costs under each definition, rounded up; a dash where nothing finite is proved."""
     delta = budget.delta if isinstance(budget, ApproxDP) else _DELTA
     near = compose([event]).epsilon(delta)
     if isinstance(budget, ApproxDP) and event.satisfies(budget):
         near = min(near, budget.epsilon)
     found = [
-        Price("pure differential privacy", "epsilon", _written(float(event.epsilon()))),
-        Price(f"approximate, at delta = {delta:g}", "epsilon", _written(near)),
-        Price("zero-concentrated", "rho", _written(float(event.rho()))),
-        Price("Gaussian", "mu", _written(event.mu())),
+        PriceRow("pure differential privacy", "epsilon", _written(float(event.epsilon()))),
+        PriceRow(f"approximate, at delta = {delta:g}", "epsilon", _written(near)),
+        PriceRow("zero-concentrated", "rho", _written(float(event.rho()))),
+        PriceRow("Gaussian", "mu", _written(event.mu())),
     ]
     if budget.basis is Basis.PROVED:
         return found

@@ -22,7 +22,7 @@ _CHUNK = 2**16
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplicaSite:
     """Some rows that share nobody with another place: their name, how many they are, the releases about them."""
 
     dataset: str
@@ -30,13 +30,13 @@ class Place:
     noises: tuple[Noise, ...]
 
 
-def places(posterior: Posterior) -> tuple[Place, ...]:
+def places(posterior: Posterior) -> tuple[ReplicaSite, ...]:
     """The datasets of a posterior, in the order of its axis of sites; reports are places without releases."""
-    found: dict[str, Place] = {}
+    found: dict[str, ReplicaSite] = {}
     for one in posterior.releases:
         noises = found[one.dataset].noises if one.dataset in found else ()
-        found[one.dataset] = Place(one.dataset, one.n, (*noises, one.noise))
-    surveys = [Place(one.dataset, one.n, ()) for one in posterior.surveys]
+        found[one.dataset] = ReplicaSite(one.dataset, one.n, (*noises, one.noise))
+    surveys = [ReplicaSite(one.dataset, one.n, ()) for one in posterior.surveys]
     return (*found.values(), *surveys)
 
 
@@ -48,7 +48,7 @@ class Replicas:
     sums of that many rows were multiplied up to n: their means are right, their scatter is too wide by sqrt(n / rows).
     """
 
-    places: tuple[Place, ...]
+    places: tuple[ReplicaSite, ...]
     draws: tuple[int, ...]
     rows: tuple[int, ...]
     sums: tuple[Any, ...]
@@ -118,7 +118,7 @@ def _parsed(values: Any, schema: Schema, name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Check:
+class ReplicaCheck:
     """One released number beside what replicated releases have in its place.
 
     ``low`` and ``high`` are ``mean`` minus and plus 1.96 ``sd``; ``distance`` is how many ``sd`` the released ``value``
@@ -146,12 +146,12 @@ class Check:
         return (self.value - self.mean) / self.sd
 
 
-def checks(posterior: Posterior, replicas: Replicas, *, seed: int = 1) -> dict[str, list[Check]]:
+def checks(posterior: Posterior, replicas: Replicas, *, seed: int = 1) -> dict[str, list[ReplicaCheck]]:
     """For each release, by its id, every released number beside replicated ones: sums of a replica plus new noise."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    found: dict[str, list[Check]] = {}
+    found: dict[str, list[ReplicaCheck]] = {}
     by_name = {place.dataset: sums for place, sums in zip(replicas.places, replicas.sums, strict=True)}
     for release in posterior.releases:
         sums = by_name[release.dataset]
@@ -159,7 +159,7 @@ def checks(posterior: Posterior, replicas: Replicas, *, seed: int = 1) -> dict[s
         standard = rng.laplace(size=sums.shape) if release.noise.limit == "laplace" else rng.normal(size=sums.shape)
         replicated = sums + scales * standard
         found[release.id] = [
-            Check(name, value / release.unit, float(column.mean()), float(column.std(ddof=1)))
+            ReplicaCheck(name, value / release.unit, float(column.mean()), float(column.std(ddof=1)))
             for name, value, column in zip(release.entries, release.values, replicated.T, strict=True)
         ]
     return found

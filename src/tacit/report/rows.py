@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tacit.pages.render import number
 from tacit.pages.strips import Scale, interval, shares
-from tacit.report.densities import Number
-from tacit.report.replicas import Check
+from tacit.report.densities import PosteriorNumber
+from tacit.report.replicas import ReplicaCheck
 from tacit.report.uncertainty import Split
 
 MOST = 40  # rows with a picture; the tables hold the rest
@@ -33,7 +33,7 @@ class Chart:
     left_out: int = 0
 
 
-def forest(numbers: Sequence[Number]) -> list[Chart]:
+def forest(numbers: Sequence[PosteriorNumber]) -> list[Chart]:
     """For each parameter its numbers on one scale: 95% thin, 50% thick, the mean upright."""
     import numpy as np
 
@@ -75,7 +75,7 @@ def split_rows(splits: Sequence[Split]) -> Chart:
     return Chart("", tuple(rows), Scale(0, 100).ticks(), max(0, len(splits) - MOST))
 
 
-def check_rows(checks: Sequence[Check]) -> Chart:
+def check_rows(checks: Sequence[ReplicaCheck]) -> Chart:
     """Each released number in standard deviations of what the posterior expects in its place."""
     shown = sorted(checks, key=lambda check: -abs(check.distance))[:MOST] if len(checks) > MOST else list(checks)
     reach = max(3.0, *(abs(check.distance) * 1.05 for check in shown))

@@ -105,4 +105,4 @@ def _some_noise(posterior: Posterior) -> Noise:
     plan = posterior.plan
     if posterior.releases:
         return posterior.releases[0].noise
-    return AddNoise().crossing(plan.model, plan.schema, PureDP(1.0)).noise
+    return AddNoise().calibrated_mechanism(plan.model, plan.schema, PureDP(1.0)).noise

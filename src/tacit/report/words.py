@@ -8,11 +8,11 @@ from typing import Any
 from tacit._support.printable import in_prose, statistic_in_prose
 from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.mechanism import Crossing
+from tacit.mechanisms.mechanism import CalibratedMechanism
 from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
-from tacit.models.draw_law import DrawLaw
+from tacit.models.draw_parameters import DrawParameters
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.schema import Category
@@ -22,7 +22,7 @@ def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
     if isinstance(plan.mechanism, Local):
         return _explain_local(plan)
-    if isinstance(plan.crossing(), PosteriorDraws):
+    if isinstance(plan.calibrated_mechanism(), PosteriorDraws):
         return _explain_draws(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
     read = _names(statistic.columns)
@@ -54,67 +54,72 @@ def _about_column(name: str, plan: Plan) -> str:
 
 
 def _explain_local(plan: Plan) -> list[str]:
-    client = plan.client()
+    randomizer = plan.local_randomizer()
+    size = randomizer.protocol.reports.size
     return [
-        f"Reads: on each person's own device, {_names(client.columns)} of that person alone.",
-        f"Sends: one report a person, made by {client.protocol.kind}, of {client.protocol.reports.size} whole number"
-        f"{'s' if client.protocol.reports.size > 1 else ''}. The true answer never leaves the device.",
+        f"Reads: on each person's own device, {_names(randomizer.columns)} of that person alone.",
+        f"Sends: one report a person, made by {randomizer.protocol.kind}, of {size} whole number"
+        f"{'s' if size > 1 else ''}. The true answer never leaves the device.",
         f"Promises: {plan.budget.symbols} to every person, against everybody, the collector included. "
         f"{plan.budget.sentence()}",
-        *(_about_column(name, plan) for name in client.columns),
+        *(_about_column(name, plan) for name in randomizer.columns),
     ]
 
 
 def _explain_draws(plan: Plan) -> list[str]:
-    crossing = plan.crossing()
-    law = crossing.law
-    assert isinstance(law, DrawLaw)
-    numbers = ", ".join(f"{name} = {value:.4g}" for name, value in law.numbers)
-    drawn, source = _drawn(crossing, law)
+    calibrated = plan.calibrated_mechanism()
+    said = calibrated.noise_parameters
+    assert isinstance(said, DrawParameters)
+    numbers = ", ".join(f"{name} = {value:.4g}" for name, value in said.numbers)
+    drawn, source = _drawn(calibrated, said)
     unit = _unit(None) if plan.mechanism.whole_rows else "the unit of privacy is the response of a row"
     promise = f"{plan.promise.sentence()}{about_responses(plan)}"
     return [
-        f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {_names(crossing.columns)}; {unit}.",
-        f"Releases: {drawn} of {law.parameters} number{'s' if law.parameters > 1 else ''} ({_some(crossing.entries)}) "
-        f"from {source}, rounded to multiples of 1/{law.grid}, and the number of rows.",
-        f"{'Descent' if isinstance(crossing, DescentPoint) else 'Density'}: loss {law.loss}, {numbers}; drawn by "
-        f"{law.sampler}. A draw that fails is released as a failure.",
-        *_about_chain(crossing),
+        f"Reads: the column{'s' if len(calibrated.columns) > 1 else ''} {_names(calibrated.columns)}; {unit}.",
+        f"Releases: {drawn} of {said.parameters} number{'s' if said.parameters > 1 else ''} "
+        f"({_some(calibrated.entries)}) from {source}, rounded to multiples of 1/{said.grid}, and the number of rows.",
+        f"{'Descent' if isinstance(calibrated, DescentPoint) else 'Density'}: loss {said.loss}, {numbers}; drawn by "
+        f"{said.sampler}. A draw that fails is released as a failure.",
+        *_about_chain(calibrated),
         f"Promises: {plan.promise.symbols}. {promise}",
-        f"Assumes: {'; '.join(crossing.assumes)}.",
-        *(_about_column(name, plan) for name in crossing.columns),
+        f"Assumes: {'; '.join(calibrated.assumes)}.",
+        *(_about_column(name, plan) for name in calibrated.columns),
         about_types(),
     ]
 
 
-def _drawn(crossing: Crossing, law: DrawLaw) -> tuple[str, str]:
+def _drawn(calibrated: CalibratedMechanism, said: DrawParameters) -> tuple[str, str]:
     """What is released, and of what."""
-    if isinstance(crossing, DescentPoint):
+    if isinstance(calibrated, DescentPoint):
         return "the last point", "a noisy gradient descent"
-    if isinstance(crossing, ChainDraws):
-        return ("one state" if law.draws == 1 else f"{law.draws} states"), "the end of a private chain"
-    return ("one draw" if law.draws == 1 else f"{law.draws} independent draws"), "a tempered posterior"
+    if isinstance(calibrated, ChainDraws):
+        return ("one state" if said.draws == 1 else f"{said.draws} states"), "the end of a private chain"
+    return ("one draw" if said.draws == 1 else f"{said.draws} independent draws"), "a tempered posterior"
 
 
-def _about_descent(crossing: DescentPoint) -> str:
-    descent, law = crossing.chain.descent, crossing.chain.steps(dict(crossing.drawn.numbers))
+def _about_descent(calibrated: DescentPoint) -> str:
+    descent, said = calibrated.chain.descent, calibrated.chain.steps(dict(calibrated.drawn.numbers))
     return (
-        f"Noise: {law.steps} steps over about {descent.expected_batch} of {descent.n} rows, picked anew each time, "
-        f"each with noise of {float(law.multiplier):.4g} times the longest gradient that a row may have; longer ones "
+        f"Noise: {said.steps} steps over about {descent.expected_batch} of {descent.n} rows, picked anew each time, "
+        f"each with noise of {float(said.multiplier):.4g} times the longest gradient that a row may have; longer ones "
         "are cut. The price covers every step. A point comes without an interval."
     )
 
 
-def _about_chain(crossing: Crossing) -> list[str]:
+def _about_chain(calibrated: CalibratedMechanism) -> list[str]:
     """What is asked of the rows, and what is not promised about the result."""
-    if isinstance(crossing, DescentPoint):
-        return [_about_descent(crossing)]
-    if not isinstance(crossing, ChainDraws):
+    if isinstance(calibrated, DescentPoint):
+        return [_about_descent(calibrated)]
+    if not isinstance(calibrated, ChainDraws):
         return []
-    chain, numbers = crossing.chain.chain, dict(crossing.drawn.numbers)
-    steps, bounds = crossing.chain.steps(numbers), crossing.chain.row_bounds(numbers)
+    chain, numbers = calibrated.chain.chain, dict(calibrated.drawn.numbers)
+    steps, bounds = calibrated.chain.steps(numbers), calibrated.chain.row_bounds(numbers)
     rows = "all rows" if chain.batch is None else f"about {chain.batch} of {chain.n} rows, picked anew each time"
-    clipped = "" if bounds.proved else f" Gradients longer than {bounds.slope:.4g} are cut, which bends the posterior."
+    clipped = (
+        ""
+        if bounds.proved
+        else f" Gradients longer than {bounds.gradient_norm:.4g} are cut, which bends the posterior."
+    )
     return [
         f"Noise: {steps.steps} sums over {rows}, each with noise of {float(steps.multiplier):.4g} times the most that "
         f"one row can add; the price covers all of them, and so every state. Nothing is taken for granted about how "
@@ -125,22 +130,22 @@ def _about_chain(crossing: Crossing) -> list[str]:
 def explain_plain(plan: Plan) -> dict[str, Any]:
     """The same for machines."""
     if isinstance(plan.mechanism, Local):
-        client = plan.client()
+        randomizer = plan.local_randomizer()
         return {
-            "columns": list(client.columns),
-            "protocol": client.protocol.to_plain(),
+            "columns": list(randomizer.columns),
+            "protocol": randomizer.protocol.to_plain(),
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),
         }
-    crossing = plan.crossing()
-    if isinstance(crossing, PosteriorDraws):
+    calibrated = plan.calibrated_mechanism()
+    if isinstance(calibrated, PosteriorDraws):
         return {
-            "columns": list(crossing.columns),
-            "entries": list(crossing.entries),
-            "unit": crossing.unit,
+            "columns": list(calibrated.columns),
+            "entries": list(calibrated.entries),
+            "unit": calibrated.unit,
             "unit_of_privacy": _unit_plain(None) if plan.mechanism.whole_rows else {"unit": "response"},
-            "sample": crossing.law.to_plain(),
-            "assumes": list(crossing.assumes),
+            "sample": calibrated.noise_parameters.to_plain(),
+            "assumes": list(calibrated.assumes),
             "assumes_unless_text": [TYPED_ELSEWHERE],
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),

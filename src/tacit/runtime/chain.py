@@ -8,12 +8,12 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How long to sample; ``leaps`` is for many datasets at once, see `tacit.samplers.explore`."""
+class SamplerSettings:
+    """How long to sample; ``num_leapfrog_steps`` is for many datasets at once, see `tacit.samplers.explore`."""
 
     warmup: int
     draws: int
-    leaps: int | None = None
+    num_leapfrog_steps: int | None = None
 
 
 Arrays = dict[str, Any]
@@ -28,7 +28,8 @@ class Either:
 
     ``suits`` looks at what was released, a numpy array (datasets, entries), and says for which datasets ``quick`` will
     do; the others go to ``sure``. It sees no draw, and a dataset alone decides about itself, so either way the draws
-    have the same law, and a study of many datasets tries what each alone would get. Called as a chain, it is ``sure``.
+    have the same distribution, and a study of many datasets tries what each alone would get. Called as a chain, it is
+    ``sure``.
     """
 
     suits: Callable[[Any], Any]

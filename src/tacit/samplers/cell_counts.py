@@ -6,17 +6,19 @@ plus noise. Target, up to a constant, with t the coordinates of theta and of eac
 
     p(t)  *  prod over sites of  prod_cy (pi_c p_cy)^N_cy / N_cy!  *  noise(z - A N).
 
-Nothing is approximated, for any n and any law of noise. A step has three parts, each of which leaves it unchanged.
+Nothing is approximated, for any n and any noise distribution. A step has three parts, each of which leaves it
+unchanged.
 
 1. Counts given theta, pi integrated out, so that prod_c pi_c^N_c becomes prod_c Gamma(N_c + alpha_c). N moves along a
    whole direction d to N + (i - u) d, i = 0..W-1, with the direction and the offset u drawn beforehand, and i from its
-   exact law (why that is right: `latent_counts`). Directions: a stride from one place to another, which reaches every
-   N; and draws from the normal law below, shrunk and rounded, which follow what little noise leaves free.
-2. Pi given the counts, from its Dirichlet law; theta given the counts (`coefficients`).
+   exact distribution (why that is right: `latent_counts`). Directions: a stride from one place to another, which
+   reaches every N; and draws from the normal distribution below, shrunk and rounded, which follow what little noise
+   leaves free.
+2. Pi given the counts, from its Dirichlet distribution; theta given the counts (`coefficients`).
 3. Theta, pi and counts together. Parts 1 and 2 alone move by steps of sqrt(n), too little where noise is much wider.
    `binomial_splits` writes the counts as a function of t and of nearly normal numbers g, so that (t, g) has a density.
-   A normal law that fits it, from least squares with counts that are not rounded, makes the frame for a Hamiltonian
-   step along the slope of a smooth stand-in.
+   A normal distribution that fits it, from least squares with counts that are not rounded, makes the frame for a
+   Hamiltonian step along the gradient of a smooth stand-in.
 
 Parts 1 and 2 do best where noise is narrow, part 3 where it is wide.
 """
@@ -33,11 +35,11 @@ import numpy as np
 from jax.scipy.special import gammaln
 
 from tacit.numerics.binomial_splits import scores, split
-from tacit.numerics.least_squares import Frame, peak
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.numerics.least_squares import WhiteCoordinates, peak
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.coefficients import move_coefficients
 from tacit.samplers.hamiltonian import hamiltonian
-from tacit.samplers.marginal_likelihood_glm import Coordinates
+from tacit.samplers.marginal_likelihood_glm import GlmCoordinates
 from tacit.samplers.noises import Noises, split_by_site
 
 WINDOW = 16
@@ -71,28 +73,28 @@ class CellCounts:
 class Guide(NamedTuple):
     """What the release alone says of where to go: the frame of (t, g), and dN/dq there (sites, 2 cells, size)."""
 
-    frame: Frame
+    frame: WhiteCoordinates
     slopes: Any
 
 
-def cell_counts_chain(problem: CellCounts, coordinates: Coordinates, settings: Settings) -> Chain:
+def cell_counts_chain(problem: CellCounts, coordinates: GlmCoordinates, settings: SamplerSettings) -> Chain:
     """Draws: theta (p,) and, with more than one cell, pi (sites, cells); ``released`` is the list of all sites."""
-    law = _Law(problem, coordinates)
+    distribution = _Conditionals(problem, coordinates)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = split_by_site(released, problem.noises)
-        guide = law.guide(parts)
+        guide = distribution.guide(parts)
 
         def step(state: tuple[Any, Any], key: Any) -> tuple[tuple[Any, Any], Any]:
             keys = jax.random.split(key, 3)
             t, counts = state
-            counts = law.given_theta(keys[0], t, counts, parts, guide)
-            t = law.given_counts(keys[1], t, counts)
-            t, counts, moved = law.together(keys[2], t, counts, parts, guide)
+            counts = distribution.given_theta(keys[0], t, counts, parts, guide)
+            t = distribution.given_counts(keys[1], t, counts)
+            t, counts, moved = distribution.together(keys[2], t, counts, parts, guide)
             return (t, counts), (t, {"acceptance_rate": 1.0 * moved})
 
         for_start, for_steps = jax.random.split(key)
-        start = law.counts_at(guide.frame.outside(0.5 * jax.random.normal(for_start, (law.size,))))
+        start = distribution.counts_at(guide.frame.outside(0.5 * jax.random.normal(for_start, (distribution.size,))))
         kept = jax.lax.scan(step, start, jax.random.split(for_steps, settings.warmup + settings.draws))[1]
         t, info = jax.tree.map(lambda array: array[settings.warmup :], kept)
         return jax.vmap(coordinates.draws)(t), info
@@ -100,10 +102,10 @@ def cell_counts_chain(problem: CellCounts, coordinates: Coordinates, settings: S
     return chain
 
 
-class _Law:
+class _Conditionals:
     """The target and the three parts of a step."""
 
-    def __init__(self, problem: CellCounts, coordinates: Coordinates) -> None:
+    def __init__(self, problem: CellCounts, coordinates: GlmCoordinates) -> None:
         self.problem, self.coordinates = problem, coordinates
         self.design, self.linear = np.asarray(problem.design, float), np.asarray(problem.entries, float)
         self.alpha = np.asarray(coordinates.prior.alpha, float)
@@ -115,19 +117,21 @@ class _Law:
         u = self.design @ self.coordinates.theta(t)
         return jnp.stack([jax.nn.log_sigmoid(-u), jax.nn.log_sigmoid(u)], axis=1)
 
-    def log_chances(self, t: Any) -> Any:
+    def log_probabilities(self, t: Any) -> Any:
         """Of every cell and response at every site: (sites, cells, 2)."""
-        return jnp.log(self.coordinates.laws(t).chances)[:, :, None] + self.log_responses(t)
+        return jnp.log(self.coordinates.distributions(t).probabilities)[:, :, None] + self.log_responses(t)
 
     def log_noise(self, parts: Sequence[Any], counts: Any) -> Any:
         noises = zip(self.problem.noises, parts, counts.reshape(len(parts), -1) @ self.linear.T, strict=True)
         return sum(own.log_density(part, entries) for own, part, entries in noises)
 
     def all_splits(self, x: Any, *, whole: bool) -> tuple[Any, Any]:
-        """Counts (sites, cells, 2) and log slopes (sites, splits) at x = (t, g)."""
+        """Counts (sites, cells, 2) and log gradients (sites, splits) at x = (t, g)."""
         t, g = x[: self.coordinates.size], x[self.coordinates.size :].reshape(-1, self.splits)
         n = np.array(self.problem.n, float)
-        return jax.vmap(lambda n, chances, g: split(n, chances, g, whole=whole))(n, self.log_chances(t), g)
+        return jax.vmap(lambda n, probabilities, g: split(n, probabilities, g, whole=whole))(
+            n, self.log_probabilities(t), g
+        )
 
     def counts_at(self, x: Any) -> tuple[Any, Any]:
         return x[: self.coordinates.size], self.all_splits(x, whole=True)[0]
@@ -135,8 +139,8 @@ class _Law:
     def log_density(self, x: Any, parts: Sequence[Any]) -> Any:
         """The density of (t, g)."""
         t = x[: self.coordinates.size]
-        counts, log_slopes = self.all_splits(x, whole=True)
-        value = jnp.sum(counts * self.log_chances(t) - gammaln(counts + 1)) + jnp.sum(log_slopes)
+        counts, log_derivatives = self.all_splits(x, whole=True)
+        value = jnp.sum(counts * self.log_probabilities(t) - gammaln(counts + 1)) + jnp.sum(log_derivatives)
         value = value + self.coordinates.log_prior(t) + self.log_noise(parts, counts)
         return jnp.where(jnp.isnan(value), -jnp.inf, value)
 
@@ -146,7 +150,7 @@ class _Law:
         return self.coordinates.log_prior(t) - g @ g / 2 + self.log_noise(parts, self.all_splits(x, whole=False)[0])
 
     def guide(self, parts: Sequence[Any]) -> Guide:
-        """That of a normal law that fits (t, g)."""
+        """That of a normal distribution that fits (t, g)."""
         noises = self.problem.noises
         best = jnp.stack([own.best(part) for own, part in zip(noises, parts, strict=True)])
         sds = np.stack([own.sds for own in noises])
@@ -157,7 +161,7 @@ class _Law:
         def residual(x: Any) -> Any:
             return ((best - counts(x) @ self.linear.T) / sds).reshape(-1)
 
-        frame = Frame.of(*peak(residual, jnp.zeros(self.size), steps=30))
+        frame = WhiteCoordinates.of(*peak(residual, jnp.zeros(self.size), steps=30))
         return Guide(frame, jax.jacfwd(counts)(frame.centre) @ frame.spread)
 
     def given_theta(self, key: Any, t: Any, counts: Any, parts: Sequence[Any], guide: Guide) -> Any:
@@ -219,9 +223,9 @@ class _Law:
 
     def given_counts(self, key: Any, t: Any, counts: Any) -> Any:
         """Part 2."""
-        for_chances, for_theta = jax.random.split(key)
-        logs = jax.random.loggamma(for_chances, self.alpha + jnp.sum(counts, axis=2))
-        laws = logs @ self.coordinates.law.contrasts / self.coordinates.law.spread
+        for_probabilities, for_theta = jax.random.split(key)
+        logs = jax.random.loggamma(for_probabilities, self.alpha + jnp.sum(counts, axis=2))
+        distributions = logs @ self.coordinates.distribution.contrasts / self.coordinates.distribution.spread
         no, yes = jnp.sum(counts, axis=0).T
         prior = self.coordinates.prior
         theta, moved = move_coefficients(
@@ -238,13 +242,13 @@ class _Law:
             ratio = jnp.sqrt(jnp.sum(theta**2) + 1e-30) / prior.radius
             free = free * jnp.arctanh(ratio) / ratio
         # Where theta stays, so must its t: the way back is exact only up to rounding.
-        return jnp.concatenate([jnp.where(moved, free, t[: self.coordinates.p]), laws.reshape(-1)])
+        return jnp.concatenate([jnp.where(moved, free, t[: self.coordinates.p]), distributions.reshape(-1)])
 
     def together(self, key: Any, t: Any, counts: Any, parts: Sequence[Any], guide: Guide) -> tuple[Any, Any, Any]:
         """Part 3."""
         for_scores, for_step = jax.random.split(key)
         v, which = jax.random.uniform(for_scores, (2, len(parts), self.splits))
-        g = jax.vmap(scores)(counts, self.log_chances(t), v, which).reshape(-1)
+        g = jax.vmap(scores)(counts, self.log_probabilities(t), v, which).reshape(-1)
         q, moved = hamiltonian(
             for_step,
             lambda q: self.log_density(guide.frame.outside(q), parts),

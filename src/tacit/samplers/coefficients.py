@@ -1,9 +1,10 @@
-"""The coefficients of a generalised linear model given its rows: one step that leaves their law unchanged.
+"""The coefficients of a generalised linear model given its rows: one step that leaves their distribution unchanged.
 
 p(theta | rows) is proportional to N(theta; 0, diag(sd^2)) prod_i f(y_i | u_i), u = W theta, restricted to |theta| <= R
 if a radius R is given. Newton steps from the rows alone lead to about the mode m with curvature H. A proposal from the
-multivariate t law around m with shape H^-1 is then taken or not as Metropolis and Hastings say. It does not depend on
-theta, so where it is taken the draw is independent of the last one. A poor m makes slow steps, not wrong ones.
+multivariate t distribution around m with shape H^-1 is then taken or not as Metropolis and Hastings say. It does not
+depend on theta, so where it is taken the draw is independent of the last one. A poor m makes slow steps, not wrong
+ones.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-_DEGREES = 8  # of the t law: tails heavier than those of the prior
+_DEGREES = 8  # of the t distribution: tails heavier than those of the prior
 _STEPS = 5
 _FARTHEST = 4.0  # that a Newton step may move any u
 
@@ -35,7 +36,7 @@ def move_coefficients(
     suits each row by itself.
     """
 
-    def slopes(u: Any) -> tuple[Any, Any]:
+    def derivatives(u: Any) -> tuple[Any, Any]:
         first = jax.grad(lambda u: jnp.sum(log_likelihood(u)))
         value, second = jax.jvp(first, (u,), (jnp.ones_like(u),))
         return value, jnp.maximum(-second, 0)
@@ -49,16 +50,16 @@ def move_coefficients(
         return jnp.linalg.cholesky((design * weights[:, None]).T @ design + jnp.diag(1 / sd**2))
 
     def newton(_: int, mode: Any) -> Any:
-        slope, weights = slopes(design @ mode)
-        step = cho_solve((information(weights), True), design.T @ slope - mode / sd**2)
+        derivative, weights = derivatives(design @ mode)
+        step = cho_solve((information(weights), True), design.T @ derivative - mode / sd**2)
         farthest = jnp.max(jnp.abs(design @ step), initial=0.0)
         moved = mode + step * jnp.minimum(1, _FARTHEST / jnp.maximum(farthest, 1e-300))
         return jnp.where(jnp.all(jnp.isfinite(moved)), moved, mode)
 
-    slope, weights = slopes(guess)
-    first = cho_solve((information(weights), True), design.T @ (weights * guess + slope))
+    derivative, weights = derivatives(guess)
+    first = cho_solve((information(weights), True), design.T @ (weights * guess + derivative))
     mode = jax.lax.fori_loop(0, _STEPS, newton, jnp.where(jnp.all(jnp.isfinite(first)), first, 0.0))
-    root = information(slopes(design @ mode)[1])
+    root = information(derivatives(design @ mode)[1])
 
     def log_proposal(theta: Any) -> Any:
         away = root.T @ (theta - mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tacit.runtime.chain import Settings
+from tacit.runtime.chain import SamplerSettings
 from tacit.samplers.lockstep import lockstep
 from tacit.samplers.nuts import nuts
 
@@ -14,7 +14,7 @@ def explore(
     key: Any,
     log_density: Callable[[Any], Any],
     start: Any,
-    settings: Settings,
+    settings: SamplerSettings,
     *,
     target: float = 0.8,
     depth: int = 10,
@@ -22,11 +22,12 @@ def explore(
 ) -> tuple[Any, dict[str, Any]]:
     """Positions (draws, size) and diagnostics by name; the arguments are those of `nuts`.
 
-    With `Settings.leaps` all trajectories have that many leaps: trajectories of different lengths leave an accelerator,
-    and most of a batch, waiting for the longest. It must be enough: no-U-turn trajectories find that out by themselves.
+    With `Settings.num_leapfrog_steps` all trajectories have that many leapfrog steps: trajectories of different
+    lengths leave an accelerator, and most of a batch, waiting for the longest. It must be enough: no-U-turn
+    trajectories find that out by themselves.
     """
-    if settings.leaps is not None:
-        sizes = {"warmup": settings.warmup, "draws": settings.draws, "leaps": settings.leaps}
+    if settings.num_leapfrog_steps is not None:
+        sizes = {"warmup": settings.warmup, "draws": settings.draws, "num_leapfrog_steps": settings.num_leapfrog_steps}
         return lockstep(key, log_density, start, **sizes, target=target, dense=dense)
     return nuts(
         *(key, log_density, start),

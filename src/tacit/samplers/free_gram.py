@@ -1,7 +1,7 @@
-"""Linear regression from a noisy Gram matrix when no normal law can describe the design: levels, interactions.
+"""Linear regression from a noisy Gram matrix when no normal distribution can describe the design: levels, interactions.
 
 The Gram matrix G of such a design obeys identities (an indicator is its own square, two levels of a column never meet),
-so a Wishart law gives it no mass. Here G is written as the sum over cells c, the combinations of levels,
+so a Wishart distribution gives it no mass. Here G is written as the sum over cells c, the combinations of levels,
 
     G = n sum_c s_c (w_c w_c' + B_c S_c B_c'),    w_c = a_c + B_c m_c
 
@@ -13,13 +13,14 @@ Every possible G is given by some. Proof: any rows have shares, means and covari
 their G. Where no number stands within levels, one S for all cells will do: products of numbers are then summed over
 all rows, to n sum_c s_c (m_c m_c' + S_c), and S = sum_c s_c S_c gives the same. []
 
-They have a weak prior (`row_laws`): s ~ Dirichlet(1), m ~ N(middle, (half/2)^2) for a number with such a range, S =
-T C T with T ~ half-normal(half/2) and C ~ LKJ(2). The response is treated exactly. With the least-squares estimate
-t = G^-1 X'y and the residual sum of squares RSS the target is, up to a constant and with respect to (t, log RSS),
+They have a weak prior (`row_distributions`): s ~ Dirichlet(1), m ~ N(middle, (half/2)^2) for a number with such a
+range, S = T C T with T ~ half-normal(half/2) and C ~ LKJ(2). The response is treated exactly. With the least-squares
+estimate t = G^-1 X'y and the residual sum of squares RSS the target is, up to a constant and with respect to (t, log
+RSS),
 
     p(s, m, S)  |G|^(1/2) |G + Lambda0|^(-1/2) RSS^((n-p)/2) b_n^(-a_n)  noise(z - entries)
 
-The middle is the law of (X'y, y'y) given X with theta and sigma^2 integrated out, with the Jacobian |G| RSS of
+The middle is the distribution of (X'y, y'y) given X with theta and sigma^2 integrated out, with the Jacobian |G| RSS of
 (X'y, y'y) = (G t, RSS + t'G t). Several sites have such unknowns each; the terms with Lambda0 and b_n are then those of
 all sites together (`response`).
 
@@ -38,9 +39,9 @@ import numpy as np
 from jax.scipy.linalg import block_diag, solve_triangular
 
 from tacit.likelihoods.response import Fit, ResponsePrior, draw, log_evidence, update
-from tacit.likelihoods.row_laws import LawCoordinates, LawPrior
+from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowDistributionPrior
 from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.explore import explore
 from tacit.samplers.laplace_preconditioned_nuts import climb
 from tacit.samplers.noises import Noises, split_by_site
@@ -49,7 +50,7 @@ _STEPS = 40  # of the search for the peak
 
 
 @dataclass(frozen=True, eq=False)
-class FreeGram:
+class CellGram:
     """What was released, and how the full matrices are put together from it.
 
     ``constants`` (K, p) and ``slopes`` (K, p, d) are the a_c and B_c; ``middles`` and ``halves`` (d,) the centre and
@@ -67,20 +68,20 @@ class FreeGram:
     n: float
     noises: Noises
 
-    def coordinates(self) -> LawCoordinates:
+    def coordinates(self) -> RowDistributionCoordinates:
         """Between a vector, about standard normal under the prior, and s, m and S."""
         cells = len(self.constants)
-        prior = LawPrior(
+        prior = RowDistributionPrior(
             mean=np.tile(self.middles, (cells, 1)),
             mean_sd=np.tile(self.halves / 2, (cells, 1)),
             scale=self.halves / 2,
             shape=2.0,
             alpha=np.ones(cells),
         )
-        return LawCoordinates(prior, own=bool(np.any(self.slopes != self.slopes[0])))
+        return RowDistributionCoordinates(prior, own=bool(np.any(self.slopes != self.slopes[0])))
 
 
-def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settings) -> Chain:
+def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings: SamplerSettings) -> Chain:
     """NUTS on the latent sums of all sites, which have one layout; then theta and sigma exactly."""
     layout = sites[0]
     p = len(layout.cross_index)
@@ -94,7 +95,7 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
     size = coordinates.size + p + 1
 
     def fit(u: Any, n: Any) -> Fit:
-        shares, means, root = coordinates.law(u[: coordinates.size])
+        shares, means, root = coordinates.distribution(u[: coordinates.size])
         w = constants + jnp.einsum("kpd,kd->kp", slopes, means)
         half = slopes @ root
         gram = jnp.einsum("k,kp,kq->pq", shares, w, w) + jnp.einsum("k,kpe,kqe->pq", shares, half, half)
@@ -137,8 +138,8 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
             return block_diag(*jax.vmap(information)(flat.reshape(-1, size), n, sds))
 
         rss = jnp.log(jnp.maximum(best[:, layout.square_index], 0.02 * n))
-        law = jnp.zeros((len(n), coordinates.size))
-        start = jnp.concatenate([law, jnp.tile(prior.mu0, (len(n), 1)), rss[:, None]], axis=1)
+        distribution = jnp.zeros((len(n), coordinates.size))
+        start = jnp.concatenate([distribution, jnp.tile(prior.mu0, (len(n), 1)), rss[:, None]], axis=1)
         found = climb(objective, bend, start.reshape(-1), _STEPS)
         return found, jnp.linalg.cholesky(bend(found))
 
@@ -166,7 +167,7 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
     return chain
 
 
-def naive_free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settings) -> Chain:
+def naive_cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings: SamplerSettings) -> Chain:
     """The released entries taken for exact ones, each matrix of (X, y) moved to the nearest positive definite one."""
     n = sum(site.n for site in sites)
 
@@ -179,7 +180,7 @@ def naive_free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: 
     return chain
 
 
-def _projected(site: FreeGram, entries: Any) -> Fit:
+def _projected(site: CellGram, entries: Any) -> Fit:
     p = len(site.cross_index)
     padded = jnp.concatenate([entries, jnp.array([0.0, site.n])])  # index -1 is n, -2 is 0
     gram, cross = padded[site.gram_index], entries[site.cross_index]

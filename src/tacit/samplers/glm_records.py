@@ -5,10 +5,10 @@ taken from its numbers clamped to their bounds and moved into the ball, if there
 the largest, exactly as the statistic does it. So clamped data are no approximation here; only the rounding to the
 lattice is left out. The predictor belongs to the record as it was before clamping.
 
-Given the records, chances and means are drawn from their Dirichlet and normal laws, theta as in `coefficients`, and S
-by Metropolis and Hastings: with scatter A of n records around their means, T_j the standard deviations and C the
-correlations of S, a proposal from the inverse Wishart law with n - 1 degrees of freedom and scale A, whose kernel is
-that of the likelihood times |S|^(-d/2), is weighed by
+Given the records, probabilities and means are drawn from their Dirichlet and normal distributions, theta as in
+`coefficients`, and S by Metropolis and Hastings: with scatter A of n records around their means, T_j the standard
+deviations and C the correlations of S, a proposal from the inverse Wishart distribution with n - 1 degrees of freedom
+and scale A, whose kernel is that of the likelihood times |S|^(-d/2), is weighed by
 
     prod_j exp(-T_j^2 / (2 scale_j^2)) |C|^(shape - 1 + d/2),
 
@@ -35,11 +35,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-from tacit.likelihoods.design_moments import Design
-from tacit.likelihoods.glm_response import Response
+from tacit.likelihoods.design_moments import CellDesign
+from tacit.likelihoods.glm_response import GlmResponse
 from tacit.runtime.chain import Arrays
 from tacit.samplers.coefficients import move_coefficients
-from tacit.samplers.marginal_likelihood_glm import Numbers
+from tacit.samplers.marginal_likelihood_glm import GlmPriorParameters
 from tacit.samplers.record_augmentation import Records, Together
 
 STEPS = (0.05, 0.2, 0.8)
@@ -50,15 +50,15 @@ SHIFTS = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class GlmRecords:
     """n records: their ``design`` and ``response``, and the bounds of their numbers.
 
     ``low`` and ``high`` (d,) are the ends of each number, ``radius`` is that of the ball or None.
     """
 
     n: int
-    design: Design
-    response: Response
+    design: CellDesign
+    response: GlmResponse
     low: Any
     high: Any
     radius: float | None
@@ -84,7 +84,7 @@ def _apart(record: Any) -> tuple[Any, Any, Any]:
     return record[..., 0].astype(jnp.int32), record[..., 1:-1], record[..., -1]
 
 
-def glm_records(rows: Rows, prior: Numbers) -> Records:
+def glm_records(rows: GlmRecords, prior: GlmPriorParameters) -> Records:
     """The family of `record_augmentation`.
 
     Parameters: theta (p,), the logs of pi (cells,) and, where there are numbers, m_x (cells, d) and S_x (d, d).
@@ -95,7 +95,7 @@ def glm_records(rows: Rows, prior: Numbers) -> Records:
 
 
 class _Moves:
-    def __init__(self, rows: Rows, prior: Numbers) -> None:
+    def __init__(self, rows: GlmRecords, prior: GlmPriorParameters) -> None:
         self.rows, self.prior = rows, prior
         self.cells, self.p, self.d = rows.design.sizes
 

@@ -2,22 +2,24 @@
 
 With t(x, y) and its moments as in `gram_moments_clt`, one sweep draws
 
-    theta, sigma^2, mu_x, Sigma_x | s   from their conjugate laws
+    theta, sigma^2, mu_x, Sigma_x | s   from their conjugate distributions
     omega_i^2 | z - s          for Laplace noise, the variances of its normal mixture, see `mixture_variances`
-    s | parameters, omega, z   from N(s; n E[t], n Cov(t)) N(z; s, diag(omega^2)), the central limit law of the sums
+    s | parameters, omega, z   from N(s; n E[t], n Cov(t)) N(z; s, diag(omega^2)), the central limit distribution of
+    the sums
 
 where s stands for the distinct entries of the Gram matrix of (1, x, y) without n, which does not vary, and z for the
 released ones. For Gaussian noise omega^2 is its variance and stays.
 
-It is not a Gibbs sampler of any joint law: the parameters are drawn given s under the exact law of s, and s given the
-parameters under the central limit law. The bias fades with n. For one covariate and known sigma, against the exact
-posterior (mean shift in posterior standard deviations; ratio of standard deviations): 0.18 and 1.14 at n = 10 with
-noise of scale 1; at noise of scale 5: 0.08 and 1.11 at n = 10, 0.06 and 1.04 at n = 50, 0.03 and 1.00 at n = 200.
+It is not a Gibbs sampler of any joint distribution: the parameters are drawn given s under the exact distribution of
+s, and s given the parameters under the central limit distribution. The bias fades with n. For one covariate and known
+sigma, against the exact posterior (mean shift in posterior standard deviations; ratio of standard deviations): 0.18
+and 1.14 at n = 10 with noise of scale 1; at noise of scale 5: 0.08 and 1.11 at n = 10, 0.06 and 1.04 at n = 50, 0.03
+and 1.00 at n = 200.
 
 A central limit draw need not be a Gram matrix. One that is not is drawn again, up to `_TRIES` times, and if all fail s
-stays as it was. Whether they fail does not depend on the current s, so the law that this leaves unchanged is the normal
-one restricted to Gram matrices, exactly. bernstein2019 sets negative eigenvalues to 0 instead, which is no draw from
-any law, piles draws up at sigma = 0 and changes n (docs/errata.md, B9).
+stays as it was. Whether they fail does not depend on the current s, so the distribution that this leaves unchanged is
+the normal one restricted to Gram matrices, exactly. bernstein2019 sets negative eigenvalues to 0 instead, which is no
+draw from any distribution, piles draws up at sigma = 0 and changes n (docs/errata.md, B9).
 
 Neighbouring sweeps are strongly dependent where n is large and the noise larger than the spread of s: s is then held by
 the parameters and the parameters by s. `latent_gram` has no such trouble.
@@ -34,25 +36,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve
 
-from tacit.likelihoods.conjugate_gram import Centred, Numbers, draw_parameters
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, draw_parameters
 from tacit.likelihoods.gram_moments_clt import (
-    CovariateLaw,
+    CovariateDistribution,
     canonical_order,
     deviations,
     mean_and_covariance,
-    normal_law,
-    prior_law,
-    released_law,
+    normal_distribution,
+    prior_distribution,
+    released_distribution,
 )
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.latent_gram import NoisyGram, prior_moments
 
 _TRIES = 8
 SWEEPS = 5  # for each draw
 
 
-def update_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, laplace: bool) -> Chain:
-    """Gibbs-SS-Update: covariates normal, with mu_x and Sigma_x drawn from their conjugate law in every sweep."""
+def update_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings, *, laplace: bool) -> Chain:
+    """Gibbs-SS-Update: covariates normal, with mu_x and Sigma_x drawn from their conjugate distribution in every
+    sweep.
+    """
     count = tries(layout.n, layout.size)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
@@ -61,18 +65,18 @@ def update_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, lapla
     return chain
 
 
-def prior_chain(layout: NoisyGram, prior: Numbers, settings: Settings, *, laplace: bool) -> Chain:
+def prior_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings, *, laplace: bool) -> Chain:
     """Gibbs-SS-Prior: the moments of the covariates' prior, never updated; mu_x and Sigma_x follow from s.
 
-    A normal law with the right mean and covariance stands in for a mixture of inverse Wishart laws. It is close for
-    large nu0 and kappa0 (calibrated at n = 1000 for nu0 = 30 and kappa0 = 20). For a weak prior of covariates (nu0 = 8,
-    kappa0 = 1, two covariates, n = 1000, epsilon = 1) 95% intervals cover theta in 98-100% of trials. The paper's form,
-    which takes records for independent, covers the intercept in 75%, and mu_x in about 10%.
+    A normal distribution with the right mean and covariance stands in for a mixture of inverse Wishart distributions.
+    It is close for large nu0 and kappa0 (calibrated at n = 1000 for nu0 = 30 and kappa0 = 20). For a weak prior of
+    covariates (nu0 = 8, kappa0 = 1, two covariates, n = 1000, epsilon = 1) 95% intervals cover theta in 98-100% of
+    trials. The paper's form, which takes records for independent, covers the intercept in 75%, and mu_x in about 10%.
     """
-    law = prior_law(prior.m0, float(prior.kappa0), float(prior.nu0), prior.psi0, layout.n)
+    distribution = prior_distribution(prior.m0, float(prior.kappa0), float(prior.nu0), prior.psi0, layout.n)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        return _draws(key, released, lambda _: law, layout, prior, settings, laplace=laplace, count=_TRIES)
+        return _draws(key, released, lambda _: distribution, layout, prior, settings, laplace=laplace, count=_TRIES)
 
     return chain
 
@@ -82,8 +86,8 @@ def noisy_draws(
     released: Any,
     fourth: Any,
     layout: NoisyGram,
-    prior: Numbers,
-    settings: Settings,
+    prior: GramPriorParameters,
+    settings: SamplerSettings,
     *,
     laplace: bool,
 ) -> tuple[Arrays, Arrays]:
@@ -93,12 +97,12 @@ def noisy_draws(
     `gram_moments_clt`; ``released`` are the entries of the Gram matrix in the order of ``layout``. Where both come from
     one joint release, its first and second moments are used twice, as the centre of s and as what was released of it.
     """
-    law = released_law(fourth)
-    return _draws(key, released, lambda _: law, layout, prior, settings, laplace=laplace, count=_TRIES)
+    distribution = released_distribution(fourth)
+    return _draws(key, released, lambda _: distribution, layout, prior, settings, laplace=laplace, count=_TRIES)
 
 
-def _from_parameters(parameters: Arrays) -> CovariateLaw:
-    return normal_law(parameters["mu_x"], jnp.linalg.cholesky(parameters["Sigma_x"]))
+def _from_parameters(parameters: Arrays) -> CovariateDistribution:
+    return normal_distribution(parameters["mu_x"], jnp.linalg.cholesky(parameters["Sigma_x"]))
 
 
 def mixture_variances(normals: Any, uniforms: Any, residual: Any, scale: Any) -> Any:
@@ -142,15 +146,17 @@ def tries(n: float, size: int) -> int:
 def _draws(
     key: Any,
     released: Any,
-    law_of: Callable[[Arrays], CovariateLaw],
+    distribution_of: Callable[[Arrays], CovariateDistribution],
     layout: NoisyGram,
-    prior: Numbers,
-    settings: Settings,
+    prior: GramPriorParameters,
+    settings: SamplerSettings,
     *,
     laplace: bool,
     count: int,
 ) -> tuple[Arrays, Arrays]:
-    """One chain; ``law_of`` gives the moments of the covariates, ``count`` is the number of tries at a Gram matrix."""
+    """One chain; ``distribution_of`` gives the moments of the covariates, ``count`` is the number of tries at a Gram
+    matrix.
+    """
     n, size = layout.n, layout.size
     canonical, upper = canonical_order(size - 1), np.triu_indices(size)
     order, entries = canonical[layout.order], len(canonical)  # of the released entries in t
@@ -178,9 +184,9 @@ def _draws(
         if laplace:
             s = jnp.zeros(entries).at[canonical].set(jnp.concatenate([centred.sums, centred.block(n)[upper]]))
             omega2 = mixture_variances(normals[-1], jax.random.uniform(for_uniforms, (entries,)), z - s, scales)
-        theta, variance, law = parameters["theta"], parameters["sigma"] ** 2, law_of(parameters)
-        mean, covariance = mean_and_covariance(theta, variance, law)
-        spread = math.sqrt(n) * deviations(theta, variance, law, normals[:count].T)
+        theta, variance, distribution = parameters["theta"], parameters["sigma"] ** 2, distribution_of(parameters)
+        mean, covariance = mean_and_covariance(theta, variance, distribution)
+        spread = math.sqrt(n) * deviations(theta, variance, distribution, normals[:count].T)
         noise = jnp.sqrt(omega2)[:, None] * normals[count:-1].T
         centred, stayed = gram(condition(z, omega2, n * mean, n * covariance, spread, noise), centred)
         return centred, (parameters, stayed)
@@ -194,7 +200,7 @@ def _draws(
     return {name: x[settings.warmup :] for name, x in parameters.items()}, {"stayed": stayed[settings.warmup :]}
 
 
-def _start(released: Any, layout: NoisyGram, prior: Numbers) -> Centred:
+def _start(released: Any, layout: NoisyGram, prior: GramPriorParameters) -> Centred:
     """The release, drawn towards the prior mean, with the eigenvalues of its centred block raised to a noise's width.
 
     A start nearer to a singular matrix would have sigma near 0, from where the sweeps climb in steps of 1 / sqrt(n).

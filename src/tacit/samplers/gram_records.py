@@ -15,13 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from tacit.likelihoods.conjugate_gram import Centred, Numbers, draw_parameters
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, draw_parameters
 from tacit.runtime.chain import Arrays
 from tacit.samplers.latent_gram import NoisyGram, prior_moments
 from tacit.samplers.record_augmentation import Records
 
 
-def gram_records(layout: NoisyGram, prior: Numbers) -> Records:
+def gram_records(layout: NoisyGram, prior: GramPriorParameters) -> Records:
     """The family of `record_augmentation` whose entries are the products of (1, w)."""
 
     def move_parameters(key: Any, _: Arrays, records: Any) -> Arrays:
@@ -56,7 +56,7 @@ def centred_gram(records: Any) -> Centred:
     return Centred(jnp.sum(records, axis=0), jnp.linalg.cholesky(apart.T @ apart))
 
 
-def near_release(layout: NoisyGram, prior: Numbers, released: Any) -> Centred:
+def near_release(layout: NoisyGram, prior: GramPriorParameters, released: Any) -> Centred:
     """A possible Gram matrix close to the release: drawn towards the prior mean, and made positive definite."""
     mean, spread = prior_moments(layout, prior)
     precision = 1 / layout.sds**2 + 1 / spread**2

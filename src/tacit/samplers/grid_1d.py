@@ -1,10 +1,11 @@
 """Independent draws of one unknown number, whatever the pieces of evidence: its posterior is tabled along a line.
 
-The unknown is phi, in which the prior has mean 0 and spread 1 (`clamped_laws`). Each piece's likelihood is known in
-closed form (`noisy_sums`, `report_densities`), so the log posterior is a function on a line. It is scanned over the
-whole prior; then, round by round, only where it lies within 40 of its largest value, which leaves out less than e^-40
-of the mass times the number of widths that are left out. The last table has 513 entries. Between two of them the
-density is taken for linear, and draws follow that law exactly: its spread is off by less than 2e-4 of itself.
+The unknown is phi, in which the prior has mean 0 and spread 1 (`clamped_distributions`). Each piece's likelihood is
+known in closed form (`noisy_sums`, `report_densities`), so the log posterior is a function on a line. It is scanned
+over the whole prior; then, round by round, only where it lies within 40 of its largest value, which leaves out less
+than e^-40 of the mass times the number of widths that are left out. The last table has 513 entries. Between two of
+them the density is taken for linear, and draws follow that distribution exactly: its spread is off by less than 2e-4
+of itself.
 
 It assumes that the log posterior has no second peak so narrow that a scan misses it and so high that it matters.
 """
@@ -19,10 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.errors import expected
-from tacit.likelihoods.clamped_laws import Law
-from tacit.likelihoods.evidence import BinnedReports, Sums
+from tacit.likelihoods.clamped_distributions import ClampedDistribution
+from tacit.likelihoods.evidence import BinnedReports, NoisyPowerSums
 from tacit.likelihoods.noisy_sums import log_marginal
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 
 _LOWEST, _HIGHEST = -60.0, 30.0  # the prior's tails fall no slower than e^-|phi|
 _SCAN, _ROUNDS, _TABLE = 65, 7, 513
@@ -30,8 +31,10 @@ _DROP = 40.0
 _AT_ONCE = 65
 
 
-def line_chain(law: Law, evidence: Sequence[Sums | BinnedReports], settings: Settings) -> Chain:
-    """Independent draws of the one parameter of ``law``, by name; all pieces must be `closed`."""
+def grid_1d_chain(
+    distribution: ClampedDistribution, evidence: Sequence[NoisyPowerSums | BinnedReports], settings: SamplerSettings
+) -> Chain:
+    """Independent draws of the one parameter of ``distribution``, by name; all pieces must be `closed`."""
     if not evidence:
         raise expected("evidence", list(evidence), "to hold at least one piece")
     cuts = np.cumsum([piece.size for piece in evidence])[:-1]
@@ -42,7 +45,9 @@ def line_chain(law: Law, evidence: Sequence[Sums | BinnedReports], settings: Set
         def log_posterior(place: Any) -> Any:
             phi = place[None]
             pieces = zip(evidence, parts, strict=True)
-            value = law.log_prior(phi) + sum(log_marginal(piece, law, phi, own) for piece, own in pieces)
+            value = distribution.log_prior(phi) + sum(
+                log_marginal(piece, distribution, phi, own) for piece, own in pieces
+            )
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
         def table(first: Any, last: Any, size: int) -> tuple[Any, Any]:
@@ -59,7 +64,7 @@ def line_chain(law: Law, evidence: Sequence[Sums | BinnedReports], settings: Set
         first, last = jax.lax.fori_loop(0, _ROUNDS, narrowed, start)
         places, values = table(first, last, _TABLE)
         drawn = _piecewise_linear(key, places, jnp.exp(values - jnp.max(values)), settings.draws)
-        return jax.vmap(lambda place: law.parameters(place[None]))(drawn), {}
+        return jax.vmap(lambda place: distribution.parameters(place[None]))(drawn), {}
 
     return chain
 

@@ -1,4 +1,5 @@
-"""Metropolis with proposals that do not look at the chain: for a posterior that is close to a law we can draw from.
+"""Metropolis with proposals that do not look at the chain: for a posterior that is close to a distribution we can draw
+from.
 
 Target: q(x) w(x), with draws from q at hand and w known up to a constant. A proposal from q takes the place of x with
 probability min(1, w(proposal) / w(x)), whatever q is (Tierney 1994, section 2.3.3). Proposals and their weights come in
@@ -38,10 +39,10 @@ def independence(key: Any, propose: Callable[[Any], tuple[Any, Any]], draws: int
         new = jax.vmap(weighed)(jax.random.split(for_points, _BLOCK * TRIES))
         # The held point stands first, at place 0.
         points, weights = jax.tree.map(lambda old, more: jnp.concatenate([old[None], more]), held, new)
-        chances = -jax.random.exponential(for_taking, (_BLOCK * TRIES + 1,))
+        log_uniforms = -jax.random.exponential(for_taking, (_BLOCK * TRIES + 1,))
 
         def step(at: Any, i: Any) -> tuple[Any, Any]:
-            moved = (chances[i] < weights[i] - weights[at]) & (weights[i] > -jnp.inf)
+            moved = (log_uniforms[i] < weights[i] - weights[at]) & (weights[i] > -jnp.inf)
             at = jnp.where(moved | jnp.isneginf(weights[at]), i, at)
             return at, (at, 1.0 * moved)
 

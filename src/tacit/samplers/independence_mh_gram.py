@@ -1,10 +1,10 @@
 """Linear regression from a noisy Gram matrix where the noise is small: subtract fresh noise, and correct.
 
-Given the release z, the exact entries s have the density p(s) f(z - s), with p the law of the Gram matrix, every
-parameter integrated out (`conjugate_gram`), and f that of the noise. p varies over the prior's range, which grows with
-n; f does not. So for many rows z minus fresh noise is nearly a draw, and Metropolis with such proposals and the weights
-p is exact (`independence`). A draw costs eight evaluations of p, all of them at once, where NUTS takes tens of
-gradients one after another: docs/benchmarks.md has what that is worth.
+Given the release z, the exact entries s have the density p(s) f(z - s), with p the distribution of the Gram matrix,
+every parameter integrated out (`conjugate_gram`), and f that of the noise. p varies over the prior's range, which
+grows with n; f does not. So for many rows z minus fresh noise is nearly a draw, and Metropolis with such proposals and
+the weights p is exact (`independence`). A draw costs eight evaluations of p, all of them at once, where NUTS takes
+tens of gradients one after another: docs/benchmarks.md has what that is worth.
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
 `_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, and for several releases.
@@ -19,26 +19,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.likelihoods.conjugate_gram import Centred, Numbers, log_density
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, log_density
 from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, Either, Settings
+from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings
 from tacit.samplers.independence import independence
-from tacit.samplers.latent_gram import NoisyGram, collapsed_chain, draw_all
+from tacit.samplers.latent_gram import NoisyGram, draw_all, wishart_chain
 
 _MOST = 1.0
 _LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
 
 
-def gram_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -> Chain:
+def gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """The posterior given noisy Gram matrices, by the quicker way that suits."""
-    sure = collapsed_chain(sites, prior, settings)
+    sure = wishart_chain(sites, prior, settings)
     layout = sites[0]
     if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST:
         return sure
-    return Either(lambda released: suits(layout, prior, released), fresh_chain(layout, prior, settings), sure)
+    return Either(lambda released: suits(layout, prior, released), independence_mh_chain(layout, prior, settings), sure)
 
 
-def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
+def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """Metropolis with fresh noise; a proposal that is no Gram matrix has weight 0."""
     n, noises = argument([layout.n]), layout.noises.as_arguments()
 
@@ -56,12 +56,12 @@ def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
     return chain
 
 
-def suits(layout: NoisyGram, prior: Numbers, released: Any) -> Any:
+def suits(layout: NoisyGram, prior: GramPriorParameters, released: Any) -> Any:
     """For each of the datasets (datasets, entries) whether log p varies little under the noise."""
     return np.array([_variance(layout, prior, entries) <= _MOST for entries in released])
 
 
-def _variance(layout: NoisyGram, prior: Numbers, entries: Any) -> float:
+def _variance(layout: NoisyGram, prior: GramPriorParameters, entries: Any) -> float:
     """Roughly that of log p under the noise: the squares of its largest change over one sd of each entry, summed."""
     steps = np.diag(layout.sds)
     with np.errstate(all="ignore"):
@@ -74,7 +74,7 @@ def _variance(layout: NoisyGram, prior: Numbers, entries: Any) -> float:
     return variance if np.isfinite(variance) else np.inf
 
 
-def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
+def log_prior(layout: NoisyGram, prior: GramPriorParameters, entries: Any) -> Any:
     """`conjugate_gram.log_density` of many Gram matrices (many, entries), in numpy; NaN if one is none."""
     n, d = layout.n, layout.size - 1
     flat = np.zeros((len(entries), layout.size + layout.size * (layout.size + 1) // 2))

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from tacit.runtime.chain import Arrays, Chain, Settings
-from tacit.samplers.laplace_preconditioned_nuts import Geometry, at_least, peak_chain
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+from tacit.samplers.laplace_preconditioned_nuts import Geometry, at_least, laplace_preconditioned_nuts
 
 _ACCEPTED, _DEPTH = 0.9, 8
 _FLATTEST = 0.5  # a little less than the prior's own information
@@ -40,7 +40,7 @@ def input_chain(
     log_prior: Callable[[Any], Any],
     surveys: Sequence[InputReports],
     parameters: Callable[[Any], Arrays],
-    settings: Settings,
+    settings: SamplerSettings,
 ) -> Chain:
     """NUTS on the ``size`` unknowns of one or more surveys; ``parameters`` gives the draws by name from t."""
 
@@ -55,4 +55,4 @@ def input_chain(
         return jnp.full(size, _START)
 
     geometry = Geometry(target, information, start, _FLATTEST)
-    return peak_chain(surveys, geometry, parameters, settings, accepted=_ACCEPTED, depth=_DEPTH)
+    return laplace_preconditioned_nuts(surveys, geometry, parameters, settings, accepted=_ACCEPTED, depth=_DEPTH)

@@ -24,14 +24,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from tacit.likelihoods.conjugate_gram import Centred, Numbers
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.explore import explore
 from tacit.samplers.gram_records import fitted, near_release, standard_records
 from tacit.samplers.latent_gram import NoisyGram
 
 
-def individual_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
+def joint_records_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """NUTS on parameters and records."""
     d, n = layout.size - 1, int(layout.n)
     below = np.tril_indices(d, -1)

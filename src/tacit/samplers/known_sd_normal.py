@@ -1,4 +1,4 @@
-"""The law of a clamped normal number whose standard deviation is known."""
+"""The distribution of a clamped normal number whose standard deviation is known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from tacit.likelihoods.clamped_laws import ClampedNormal
+from tacit.likelihoods.clamped_distributions import ClampedNormal
 from tacit.runtime.chain import Arrays
 
 

@@ -26,7 +26,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jax.scipy.special import log_ndtr, ndtri
 
 from tacit.errors import expected
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.explore import explore
 
 _ROUNDS, _STEPS = 3, 15  # of the search for the peak; the variances of Laplace noise are renewed with each round
@@ -76,11 +76,11 @@ class _Noise:
         return -ndtri(jnp.clip(jnp.concatenate(shares), 1e-6, 1 - 1e-6)) if shares else jnp.zeros(0)
 
 
-def peak_chain(
+def laplace_preconditioned_nuts(
     evidence: Sequence[Any],
     geometry: Geometry,
     parameters: Callable[[Any], Arrays],
-    settings: Settings,
+    settings: SamplerSettings,
     *,
     accepted: float | None = None,
     depth: int = 10,
@@ -100,7 +100,7 @@ def peak_chain(
         peak, variances = find_peak(evidence, geometry, parts)
         size = peak.shape[0]
         information = geometry.information(peak, parts, variances)
-        slopes = [jax.jacfwd(lambda t, i=i: geometry.fitted(evidence[i], t)[0])(peak) for i in noise.pieces]
+        jacobians = [jax.jacfwd(lambda t, i=i: geometry.fitted(evidence[i], t)[0])(peak) for i in noise.pieces]
         fits = [geometry.fitted(evidence[i], peak) for i in noise.pieces]
 
         def precisions(variances: Sequence[Any]) -> list[Any]:
@@ -108,7 +108,7 @@ def peak_chain(
             return [jnp.linalg.inv(covariance + jnp.diag(variances[i])) for i, (_, covariance) in pairs]
 
         usual = precisions(variances)
-        known = sum((J.T @ W @ J for J, W in zip(slopes, usual, strict=True)), jnp.zeros((size, size)))
+        known = sum((J.T @ W @ J for J, W in zip(jacobians, usual, strict=True)), jnp.zeros((size, size)))
         rest = at_least(information - known, geometry.flattest) if noise.pieces else information
         fixed = jnp.linalg.cholesky(information)
 
@@ -118,7 +118,7 @@ def peak_chain(
                 return peak + solve_triangular(fixed, position, lower=True, trans=1), 0.0
             bend, pull = rest, jnp.zeros(size)
             now = precisions(noise.variances(position[size:]))
-            for i, J, (mean, _), W, W0 in zip(noise.pieces, slopes, fits, now, usual, strict=True):
+            for i, J, (mean, _), W, W0 in zip(noise.pieces, jacobians, fits, now, usual, strict=True):
                 bend, pull = bend + J.T @ W @ J, pull + J.T @ ((W - W0) @ (parts[i] - mean))
             root = jnp.linalg.cholesky(bend)
             moved = solve_triangular(root, pull, lower=True) + position[:size]

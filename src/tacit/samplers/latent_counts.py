@@ -4,14 +4,14 @@ State: whole numbers c_1..c_K with a fixed sum n. Target, up to a constant,
 
     prod_k Gamma(c_k + a_k) / Gamma(c_k + 1)  *  prod over observed k of noise_k(z_k - c_k)
 
-the Dirichlet-multinomial law of the counts (the probabilities integrated out) times the density of the noise. An update
-moves a number t from one count to another and draws t from its exact conditional law on a window of candidates
-{s (i - u) : i = 0..W-1}, with a stride s and an offset u drawn uniformly from 0..W-1 beforehand.
+the Dirichlet-multinomial distribution of the counts (the probabilities integrated out) times the density of the noise.
+An update moves a number t from one count to another and draws t from its exact conditional distribution on a window of
+candidates {s (i - u) : i = 0..W-1}, with a stride s and an offset u drawn uniformly from 0..W-1 beforehand.
 
 Why that leaves the target unchanged: add the window itself as an auxiliary variable. Given the state and s, each of the
-W windows that contain the state has the same probability, so given the window the state has the target's law restricted
-to it, which is what is drawn. Strides grow geometrically up to the width of the noise, so the cost of a sweep depends
-neither on n nor on epsilon.
+W windows that contain the state has the same probability, so given the window the state has the target's distribution
+restricted to it, which is what is drawn. Strides grow geometrically up to the width of the noise, so the cost of a
+sweep depends neither on n nor on epsilon.
 """
 
 from __future__ import annotations

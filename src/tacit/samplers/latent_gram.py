@@ -21,10 +21,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.likelihoods.conjugate_gram import Centred, Numbers, fit, log_site, placed_covariates
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site, placed_covariates
 from tacit.likelihoods.response import log_evidence, placed, update
 from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.explore import explore
 from tacit.samplers.noises import Noises, split_by_site
 
@@ -72,7 +72,7 @@ class NoisyGram:
         return flat[: self.size], upper + jnp.triu(upper, 1).T
 
 
-def prior_moments(layout: NoisyGram, prior: Numbers) -> tuple[Any, Any]:
+def prior_moments(layout: NoisyGram, prior: GramPriorParameters) -> tuple[Any, Any]:
     """Rough prior mean and spread of each entry: where the chain starts and how far it looks, not what it samples."""
     d = layout.size - 1
     variance_x = np.diagonal(prior.psi0) / max(float(prior.nu0) - d - 1, 1.0) * (1 + 1 / float(prior.kappa0))
@@ -89,7 +89,7 @@ def prior_moments(layout: NoisyGram, prior: Numbers) -> tuple[Any, Any]:
     return layout.n * mean[layout.order], layout.n * spread[layout.order]
 
 
-def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -> Chain:
+def wishart_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """NUTS on the latent matrices of all sites, which have one layout."""
     layout = sites[0]
     size = layout.size
@@ -163,7 +163,7 @@ def project_centred(sums: Any, block: Any, n: Any) -> Centred:
     return Centred(sums, jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T))
 
 
-def naive_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -> Chain:
+def naive_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """The released matrices taken for the exact ones, their centred blocks projected to be positive definite."""
     n = np.array([site.n for site in sites])
 
@@ -179,7 +179,7 @@ def naive_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) 
     return chain
 
 
-def draw_all(key: Any, centred: Centred, n: Any, prior: Numbers) -> Arrays:
+def draw_all(key: Any, centred: Centred, n: Any, prior: GramPriorParameters) -> Arrays:
     """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own.
 
     All gamma numbers come from one call and all normal ones from another, as every call takes a second to compile.
@@ -191,6 +191,6 @@ def draw_all(key: Any, centred: Centred, n: Any, prior: Numbers) -> Arrays:
     gammas = jax.random.gamma(for_gamma, jnp.append(found.a, degrees / 2))
     normals = jax.random.normal(for_normal, (found.mean.size + sites * (d + 1) * d,))
     own = gammas[1:].reshape(sites, d), normals[found.mean.size :].reshape(sites, d + 1, d)
-    law = jax.vmap(lambda c, rows, *numbers: placed_covariates(c, rows, prior, *numbers))(centred, n, *own)
-    law = law if sites > 1 else {name: value[0] for name, value in law.items()}
-    return {**placed(found, gammas[0], normals[: found.mean.size]), **law}
+    distribution = jax.vmap(lambda c, rows, *numbers: placed_covariates(c, rows, prior, *numbers))(centred, n, *own)
+    distribution = distribution if sites > 1 else {name: value[0] for name, value in distribution.items()}
+    return {**placed(found, gammas[0], normals[: found.mean.size]), **distribution}

@@ -10,7 +10,7 @@ written as the exponential of mean plus sd times t of its logarithm,
     Sigma_x = H H', H = Psi0^(1/2) A^-T, A lower triangular with sqrt(2 c_i) on its diagonal and t below (Bartlett),
     mu_x = m0 + H t / sqrt(kappa0).
 
-Surveys share theta and sigma; each has its own law of x.
+Surveys share theta and sigma; each has its own distribution of x.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from scipy.special import digamma, polygamma
 
-from tacit.likelihoods.conjugate_gram import Numbers
+from tacit.likelihoods.conjugate_gram import GramPriorParameters
 from tacit.likelihoods.report_densities import linear_reports
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.input_chain import input_chain
 
 
 class LinearCoordinates:
     """Between a vector t and the parameters: theta, sigma^2 and, for each survey, mu_x and Sigma_x."""
 
-    def __init__(self, surveys: int, prior: Numbers) -> None:
+    def __init__(self, surveys: int, prior: GramPriorParameters) -> None:
         self.prior, self.surveys = prior, surveys
         self.p, self.d = len(prior.mu0), len(prior.m0)
         self.below = np.tril_indices(self.d, -1)
@@ -69,7 +69,7 @@ class LinearCoordinates:
         return self.prior.m0 + half @ own[: self.d] / jnp.sqrt(self.prior.kappa0), half @ half.T
 
     def draws(self, t: Any) -> Arrays:
-        """The parameters by name; the covariates' law only where there is one survey."""
+        """The parameters by name; the covariates' distribution only where there is one survey."""
         theta, variance = self.response(t)
         found = {"theta": theta, "sigma": jnp.sqrt(variance)}
         if self.surveys == 1:
@@ -98,7 +98,7 @@ class _Reports:
         return linear_reports(total, theta[1:], theta[0], mean, covariance, variance, jnp.diag(jnp.asarray(self.noise)))
 
 
-def linear_inputs_chain(noises: Sequence[Any], prior: Numbers, settings: Settings) -> Chain:
+def linear_inputs_chain(noises: Sequence[Any], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """The chain for one or more surveys; ``noises`` are the variances of the noise on (x, y) in each."""
     coordinates = LinearCoordinates(len(noises), prior)
     surveys = [_Reports(coordinates, np.asarray(noise, np.float64)) for noise in noises]

@@ -1,8 +1,8 @@
 """Hamiltonian steps of one length for all: what `nuts` is on a processor, made for an accelerator.
 
 A batch of no-U-turn trajectories takes as many steps as its longest one, and asks after every step whether all are
-done. On a GPU both cost more than the steps themselves. Here every iteration makes ``leaps`` leapfrog steps, in
-every chain of every dataset at once, and asks nothing.
+done. On a GPU both cost more than the steps themselves. Here every iteration makes ``num_leapfrog_steps`` leapfrog
+steps, in every chain of every dataset at once, and asks nothing.
 
 A trajectory of one length could come back to where it began, so the size of its steps is drawn anew each time, as a
 share between `SHORTEST` and 1 of the adapted one. The draw does not look at the position, so each size gives a
@@ -30,14 +30,14 @@ def lockstep(
     *,
     warmup: int,
     draws: int,
-    leaps: int,
+    num_leapfrog_steps: int,
     target: float = 0.8,
     dense: bool = False,
     thin: int = 1,
 ) -> tuple[Any, dict[str, Any]]:
     """Positions (draws, ...) and diagnostics by name, after ``warmup`` steps that adapt step size and metric."""
     flat, shaped = ravel_pytree(start)
-    slope = jax.value_and_grad(lambda position: log_density(shaped(position)))
+    value_and_gradient = jax.value_and_grad(lambda position: log_density(shaped(position)))
     begin, adapt = warmup_adapter(warmup, dense_mass=dense, target_accept_prob=target)
 
     def moved(state: Any, adapted: Any, key: Any) -> Any:
@@ -51,14 +51,14 @@ def lockstep(
         def velocity(m: Any) -> Any:
             return adapted.inverse_mass_matrix @ m if dense else adapted.inverse_mass_matrix * m
 
-        def leap(_: int, state: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
+        def leapfrog(_: int, state: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
             q, m, _, g = state
             m = m + size / 2 * g
             q = q + size * velocity(m)
-            v, g = slope(q)
+            v, g = value_and_gradient(q)
             return q, m + size / 2 * g, v, g
 
-        there = jax.lax.fori_loop(0, leaps, leap, (position, momentum, value, gradient))
+        there = jax.lax.fori_loop(0, num_leapfrog_steps, leapfrog, (position, momentum, value, gradient))
         energy = momentum @ velocity(momentum) / 2 - value
         after = there[1] @ velocity(there[1]) / 2 - there[2]
         gain = jnp.where(jnp.isfinite(after), energy - after, -jnp.inf)
@@ -74,7 +74,7 @@ def lockstep(
         adapted = jax.tree.map(lambda new, old: jnp.where(i < warmup, new, old), learnt, adapted)
         info = {
             "diverging": diverging,
-            "n_steps": jnp.asarray(leaps),
+            "n_steps": jnp.asarray(num_leapfrog_steps),
             "acceptance_rate": probability,
             "energy": energy,
             "step_size": adapted.step_size,
@@ -93,6 +93,6 @@ def lockstep(
             **{name: jnp.zeros(draws, flat.dtype) for name in ("acceptance_rate", "energy", "step_size")},
         },
     )
-    begun = (flat, *slope(flat)), adapted, for_steps, store
+    begun = (flat, *value_and_gradient(flat)), adapted, for_steps, store
     *_, (positions, info) = jax.lax.fori_loop(0, warmup + thin * draws, step, begun)
     return jax.vmap(shaped)(positions), info

@@ -1,6 +1,6 @@
 """Logistic regression from reports of x plus normal noise and of y by randomized response.
 
-A report's density is that of x, normal, times the chance of its label given the report of x
+A report's density is that of x, normal, times the probability of its label given the report of x
 (`report_densities.logistic_report`; kulkarni2022, equation (43)). N of them cost no more than a few:
 
 * the first parts count through the sum of v v' alone, v = (1, report of x);
@@ -28,12 +28,12 @@ import numpy as np
 from jax.nn import sigmoid
 from jax.scipy.linalg import solve_triangular
 
-from tacit.likelihoods.design_moments import Design
+from tacit.likelihoods.design_moments import CellDesign
 from tacit.likelihoods.report_summaries import moment_sums
 from tacit.numerics.chebyshev_grid import grid_nodes, grid_weights
-from tacit.runtime.chain import Chain, Settings
+from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.samplers.input_chain import input_chain
-from tacit.samplers.marginal_likelihood_glm import Coordinates, Numbers
+from tacit.samplers.marginal_likelihood_glm import GlmCoordinates, GlmPriorParameters
 
 NODES = {1: 20, 2: 16, 3: 10, 4: 7}  # on each axis, by the number of covariates
 _SPREAD = 6.5
@@ -85,13 +85,13 @@ class LabelledReports:
         spread = jnp.sqrt(jnp.maximum(slopes @ (covariance @ slopes) - gain @ gain, 1e-12))
         nodes = grid_nodes(self.half_widths, self.nodes)
         predictors = intercept + slopes @ mean + (nodes - mean) @ (half.T @ gain)
-        yes, no = _chances(predictors, spread)
+        yes, no = _probabilities(predictors, spread)
         a = math.exp(-self.epsilon)
         labels = yes_weights @ jnp.log(yes + a * no) + no_weights @ jnp.log(no + a * yes)
         return normal + labels - n * math.log1p(a)
 
 
-def _chances(mean: Any, sd: Any) -> tuple[Any, Any]:
+def _probabilities(mean: Any, sd: Any) -> tuple[Any, Any]:
     """E[expit(u)] and E[expit(-u)], u ~ N(mean, sd^2), by the trapezoid rule: off by 2e-10 at sd = 2, 2e-7 at 3."""
     u = mean[:, None] + sd * _NORMAL
     return sigmoid(u) @ _NORMAL_WEIGHTS, sigmoid(-u) @ _NORMAL_WEIGHTS
@@ -99,8 +99,8 @@ def _chances(mean: Any, sd: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Reports:
-    coordinates: Coordinates
-    design: Design
+    coordinates: GlmCoordinates
+    design: CellDesign
     reports: LabelledReports
 
     @property
@@ -108,16 +108,16 @@ class _Reports:
         return self.reports.size
 
     def log_likelihood(self, t: Any, survey: int, numbers: Any) -> Any:
-        theta, laws = self.coordinates.theta(t), self.coordinates.laws(t)
-        root = laws.root[survey]
+        theta, distributions = self.coordinates.theta(t), self.coordinates.distributions(t)
+        root = distributions.root[survey]
         slopes, intercept = self.design.slopes[0].T @ theta, self.design.constants[0] @ theta
-        return self.reports.log_likelihood(numbers, slopes, intercept, laws.means[survey, 0], root @ root.T)
+        return self.reports.log_likelihood(numbers, slopes, intercept, distributions.means[survey, 0], root @ root.T)
 
 
 def logistic_inputs_chain(
-    design: Design, surveys: Sequence[LabelledReports], prior: Numbers, settings: Settings
+    design: CellDesign, surveys: Sequence[LabelledReports], prior: GlmPriorParameters, settings: SamplerSettings
 ) -> Chain:
     """The chain for one or more surveys. Draws: theta (p,), m_x (surveys, 1, d), S_x (surveys, d, d)."""
-    coordinates = Coordinates(design, len(surveys), prior)
+    coordinates = GlmCoordinates(design, len(surveys), prior)
     pieces = [_Reports(coordinates, design, survey) for survey in surveys]
     return input_chain(coordinates.size, coordinates.log_prior, pieces, coordinates.draws, settings)

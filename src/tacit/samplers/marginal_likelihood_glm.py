@@ -7,7 +7,7 @@ By the central limit theorem s ~ N(n mu_s, n Sigma_s) with the moments of one ro
     z ~ N(n mu_s, n Sigma_s + diag(omega^2)),  omega_j^2 ~ Exp(mean 2 b_j^2)      Laplace noise, b its scales
 
 (kulkarni2021, equation (3), and the normal mixture of bernstein2019, Algorithm 1). Sites share theta and have their own
-chances pi of the cells, means m_c and covariance S of the numbers. Priors, each with its coordinates:
+probabilities pi of the cells, means m_c and covariance S of the numbers. Priors, each with its coordinates:
 
     theta ~ N(0, diag(theta_sd^2)),                theta = theta_sd t; if a radius R is given, only where |theta| <= R,
                                                    theta = R tanh(|h|/R) h/|h| with h = theta_sd t
@@ -43,24 +43,24 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jax.scipy.special import log_ndtr, ndtri
 
 from tacit.errors import expected
-from tacit.likelihoods.design_moments import Design, RowLaw, row_mean, row_moments
+from tacit.likelihoods.design_moments import CellDesign, RowDistribution, row_mean, row_moments
 from tacit.likelihoods.link_moments import Link
-from tacit.likelihoods.row_laws import LawCoordinates, LawPrior, log_cosh
+from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowDistributionPrior, log_cosh
 from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.explore import explore
 
 _ROUNDS, _STEPS = 3, 12  # of Gauss-Newton; the precision of z is renewed with each round
 
 
 @dataclass(frozen=True, eq=False)
-class NoisySums:
+class SiteSums:
     """What was released at the sites: sums over n rows (sites,) of the entries of ``design``, plus noise.
 
     ``scales`` (sites, entries) are standard deviations of normal noise, or the scales of ``laplace`` noise.
     """
 
-    design: Design
+    design: CellDesign
     link: Link
     n: Any
     scales: Any
@@ -72,7 +72,7 @@ class NoisySums:
             raise expected("scales", np.shape(self.scales), f"to have the shape {shape} of sites and entries")
 
 
-class Numbers(NamedTuple):
+class GlmPriorParameters(NamedTuple):
     """The numbers of the prior: see the head of this file.
 
     ``theta_sd`` (p,), ``radius`` a number or None, ``mean`` and ``mean_sd`` (K, d), ``scale`` (d,), ``shape`` a number,
@@ -88,23 +88,25 @@ class Numbers(NamedTuple):
     alpha: Any
 
 
-class Coordinates:
-    """Between a vector t and the parameters: theta and, for each site, the law of its rows."""
+class GlmCoordinates:
+    """Between a vector t and the parameters: theta and, for each site, the distribution of its rows."""
 
-    def __init__(self, design: Design, sites: int, prior: Numbers) -> None:
+    def __init__(self, design: CellDesign, sites: int, prior: GlmPriorParameters) -> None:
         self.cells, self.p, self.d = design.sizes
         self.sites, self.prior = sites, prior
-        self.law = LawCoordinates(LawPrior(prior.mean, prior.mean_sd, prior.scale, prior.shape, prior.alpha))
-        self.size = self.p + sites * self.law.size
+        self.distribution = RowDistributionCoordinates(
+            RowDistributionPrior(prior.mean, prior.mean_sd, prior.scale, prior.shape, prior.alpha)
+        )
+        self.size = self.p + sites * self.distribution.size
 
     def theta(self, t: Any) -> Any:
         """The coefficients."""
         free = self.prior.theta_sd * t[: self.p]
         return free if self.prior.radius is None else free * _shrinkage(free, self.prior.radius)
 
-    def laws(self, t: Any) -> RowLaw:
+    def distributions(self, t: Any) -> RowDistribution:
         """How rows arise at each site: every array has a leading axis of sites."""
-        return jax.vmap(self.law.law)(t[self.p :].reshape(self.sites, -1))
+        return jax.vmap(self.distribution.distribution)(t[self.p :].reshape(self.sites, -1))
 
     def log_prior(self, t: Any) -> Any:
         """The density of the prior with respect to t, up to a constant."""
@@ -116,38 +118,42 @@ class Coordinates:
             value = -jnp.sum((self.theta(t) / prior.theta_sd) ** 2) / 2 - 2 * log_cosh(ratio)
             value = value + (self.p - 1) * jnp.log(_shrinkage(free, prior.radius))
 
-        return value + jnp.sum(jax.vmap(self.law.log_prior)(t[self.p :].reshape(self.sites, -1)))
+        return value + jnp.sum(jax.vmap(self.distribution.log_prior)(t[self.p :].reshape(self.sites, -1)))
 
     def draws(self, t: Any) -> Arrays:
         """The parameters by name; those of sites with an axis of sites, those that do not exist left out."""
-        laws = self.laws(t)
+        distributions = self.distributions(t)
         found = {"theta": self.theta(t)}
         if self.cells > 1:
-            found["pi"] = laws.chances
+            found["pi"] = distributions.probabilities
         if self.d > 0:
-            found["m_x"] = laws.means
-            found["S_x"] = laws.root @ jnp.swapaxes(laws.root, 1, 2)
+            found["m_x"] = distributions.means
+            found["S_x"] = distributions.root @ jnp.swapaxes(distributions.root, 1, 2)
         return found
 
 
-def marginal_chain(problem: NoisySums, prior: Numbers, settings: Settings) -> Chain:
-    """NUTS on theta and the laws of rows. ``released`` is the concatenation over sites.
+def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: SamplerSettings) -> Chain:
+    """NUTS on theta and the distributions of rows. ``released`` is the concatenation over sites.
 
     Draws: theta (p,), m_x (sites, K, d), S_x (sites, d, d), and pi (sites, K) if there is more than one cell.
     """
     design, link = problem.design, problem.link
     n, scales = argument(problem.n), argument(problem.scales)
     sites, entries = scales.shape
-    coordinates = Coordinates(design, sites, prior)
+    coordinates = GlmCoordinates(design, sites, prior)
     size = coordinates.size
 
     def expected_sums(t: Any) -> Any:
         theta = coordinates.theta(t)
-        return n[:, None] * jax.vmap(lambda law: row_mean(design, link, theta, law))(coordinates.laws(t))
+        return n[:, None] * jax.vmap(lambda distribution: row_mean(design, link, theta, distribution))(
+            coordinates.distributions(t)
+        )
 
     def moments(t: Any) -> tuple[Any, Any]:
         theta = coordinates.theta(t)
-        mean, covariance = jax.vmap(lambda law: row_moments(design, link, theta, law))(coordinates.laws(t))
+        mean, covariance = jax.vmap(lambda distribution: row_moments(design, link, theta, distribution))(
+            coordinates.distributions(t)
+        )
         return n[:, None] * mean, n[:, None, None] * covariance
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
@@ -236,9 +242,9 @@ def _log_normal_forward(residual: Any, covariance: Any) -> tuple[Any, tuple[Any,
     return -residual @ weighted / 2 - jnp.sum(jnp.log(jnp.diagonal(root))), (weighted, precision)
 
 
-def _log_normal_backward(kept: tuple[Any, Any], slope: Any) -> tuple[Any, Any]:
+def _log_normal_backward(kept: tuple[Any, Any], cotangent: Any) -> tuple[Any, Any]:
     weighted, precision = kept
-    return -slope * weighted, slope / 2 * (jnp.outer(weighted, weighted) - precision)
+    return -cotangent * weighted, cotangent / 2 * (jnp.outer(weighted, weighted) - precision)
 
 
 _log_normal.defvjp(_log_normal_forward, _log_normal_backward)

@@ -1,8 +1,9 @@
-"""Posteriors from several pieces of evidence about the same law: noisy sums of sites and local reports of groups.
+"""Posteriors from several pieces of evidence about the same distribution: noisy sums of sites and local reports of
+groups.
 
-`evidence_chain` is for the one-column laws of `clamped_laws`, `simplex_chain` for the shares theta of k items under a
-Dirichlet prior. The log target is the log prior plus one log likelihood a piece: pieces share no rows. ``released`` is
-the numbers of all pieces, one piece after the other.
+`evidence_chain` is for the one-column distributions of `clamped_distributions`, `simplex_chain` for the shares theta
+of k items under a Dirichlet prior. The log target is the log prior plus one log likelihood a piece: pieces share no
+rows. ``released`` is the numbers of all pieces, one piece after the other.
 
 The pieces are those of `tacit.likelihoods.evidence`. Laplace noise of scale b is normal given omega^2 ~ Exp(mean
 2 b^2), which is sampled along as omega^2 = -2 b^2 log Phi(-v) with v standard normal (as in `marginal_likelihood_glm`).
@@ -21,53 +22,63 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.errors import expected
-from tacit.likelihoods.clamped_laws import Law
+from tacit.likelihoods.clamped_distributions import ClampedDistribution
 from tacit.likelihoods.evidence import (
     BinnedReports,
     ExpandedReports,
     NoisyCounts,
+    NoisyPowerSums,
     PatternReports,
     ResponseReports,
-    Sums,
 )
-from tacit.runtime.chain import Chain, Settings
-from tacit.samplers.laplace_preconditioned_nuts import Geometry, at_least, peak_chain
+from tacit.runtime.chain import Chain, SamplerSettings
+from tacit.samplers.laplace_preconditioned_nuts import Geometry, at_least, laplace_preconditioned_nuts
 
 _REACH = 3.5  # how far from the prior's mean the search may start, in its standard deviations
 
 
-def law_geometry(law: Law, evidence: Sequence[Sums | BinnedReports]) -> Geometry:
-    """The posterior of the parameters of ``law`` given the variances of noise, and where to look for its peak."""
+def distribution_geometry(
+    distribution: ClampedDistribution, evidence: Sequence[NoisyPowerSums | BinnedReports]
+) -> Geometry:
+    """The posterior of the parameters of ``distribution`` given the variances of noise, and where to look for its
+    peak.
+    """
 
     def target(phi: Any, parts: Any, variances: Any) -> Any:
         pieces = zip(evidence, parts, variances, strict=True)
-        return law.log_prior(phi) + sum(piece.log_likelihood(law, phi, x, v) for piece, x, v in pieces)
+        return distribution.log_prior(phi) + sum(
+            piece.log_likelihood(distribution, phi, x, v) for piece, x, v in pieces
+        )
 
     def information(phi: Any, parts: Any, variances: Any) -> Any:
         pieces = zip(evidence, parts, variances, strict=True)
-        return jnp.eye(law.size) + sum(piece.information(law, phi, x, v) for piece, x, v in pieces)
+        return jnp.eye(distribution.size) + sum(piece.information(distribution, phi, x, v) for piece, x, v in pieces)
 
     def start(parts: Any, variances: Any) -> Any:
-        axis = np.linspace(-_REACH, _REACH, 9 if law.size > 1 else 29)
-        grid = jnp.asarray(np.stack(np.meshgrid(*[axis] * law.size), axis=-1).reshape(-1, law.size))
+        axis = np.linspace(-_REACH, _REACH, 9 if distribution.size > 1 else 29)
+        grid = jnp.asarray(np.stack(np.meshgrid(*[axis] * distribution.size), axis=-1).reshape(-1, distribution.size))
         values = jax.lax.map(lambda phi: target(phi, parts, variances), grid)
         return grid[jnp.argmax(jnp.where(jnp.isfinite(values), values, -jnp.inf))]
 
     def moments(piece: Any, phi: Any) -> Any:
-        return piece.moments(law, phi)
+        return piece.moments(distribution, phi)
 
     return Geometry(target, information, start, 1.0, moments)
 
 
-def evidence_chain(law: Law, evidence: Sequence[Sums | BinnedReports], settings: Settings) -> Chain:
-    """NUTS on the parameters of ``law``. Draws: its parameters by name."""
-    return peak_chain(evidence, law_geometry(law, evidence), law.parameters, settings)
+def pooled_posterior_chain(
+    distribution: ClampedDistribution, evidence: Sequence[NoisyPowerSums | BinnedReports], settings: SamplerSettings
+) -> Chain:
+    """NUTS on the parameters of ``distribution``. Draws: its parameters by name."""
+    return laplace_preconditioned_nuts(
+        evidence, distribution_geometry(distribution, evidence), distribution.parameters, settings
+    )
 
 
 def simplex_chain(
     concentration: Sequence[float],
     evidence: Sequence[ResponseReports | PatternReports | ExpandedReports | NoisyCounts],
-    settings: Settings,
+    settings: SamplerSettings,
 ) -> Chain:
     """NUTS on the shares of k items, theta ~ Dirichlet(``concentration``). Draws: theta (k,)."""
     alpha = np.asarray(concentration, np.float64)
@@ -98,4 +109,4 @@ def simplex_chain(
         return piece.moments(theta(t))
 
     geometry = Geometry(target, information, start, flattest, moments)
-    return peak_chain(evidence, geometry, lambda t: {"theta": theta(t)}, settings)
+    return laplace_preconditioned_nuts(evidence, geometry, lambda t: {"theta": theta(t)}, settings)

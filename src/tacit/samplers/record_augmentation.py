@@ -13,9 +13,9 @@ which costs O(K) for K entries; between sweeps the parameters move given the rec
 
 Why that leaves the target unchanged: the proposal does not look at the state of its record, so in the ratio of
 Metropolis and Hastings p(r_i' | parameters) and p(r_i | parameters) cancel, and only the noise is left. Nothing is
-approximated: neither the law of the noise nor that of T. Under pure epsilon-DP a swap of two records inside the bounds
-is taken with probability at least exp(-epsilon) (the same paper), because that is what privacy says; here records
-are not clamped, and one far outside is taken less often.
+approximated: neither the distribution of the noise nor that of T. Under pure epsilon-DP a swap of two records inside
+the bounds is taken with probability at least exp(-epsilon) (the same paper), because that is what privacy says; here
+records are not clamped, and one far outside is taken less often.
 
 The price is mixing. Records hold far more information on the parameters than the release does, so one sweep moves T by
 about sqrt(n) times the spread of t, and crossing noise of width b takes (b / that)^2 sweeps. Where the release says
@@ -32,7 +32,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ TOGETHER = 6
 """Moves of parameters and records together after a sweep: all records at once, they cost little beside it."""
 
 
-def augmented_chain(family: Records, log_noise: Callable[[Any], Any], settings: Settings) -> Chain:
+def augmented_chain(family: Records, log_noise: Callable[[Any], Any], settings: SamplerSettings) -> Chain:
     """Sweeps over the records; ``log_noise`` is the log density of the noise of all entries together."""
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:

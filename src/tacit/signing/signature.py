@@ -4,8 +4,9 @@
                 {"name": ..., "key": ..., "release": the whole release less its signature}
 
 The text in front says what is signed and by which rules, so that a signature made for anything else never fits. The
-release holds its plan, values, law, guarantee and ledger receipt. The key and the name that it calls itself stand in
-the signature for the reader's help. They prove nothing: a signature is checked with a key that came another way.
+release holds its plan, values, distribution, guarantee and ledger receipt. The key and the name that it calls itself
+stand in the signature for the reader's help. They prove nothing: a signature is checked with a key that came another
+way.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, and all that followed it, 
 
 
 @dataclass(frozen=True)
-class Found:
+class FolderFile:
     """One data file, what messages call it, and the columns that the names of its folders are."""
 
     path: Path
@@ -60,7 +60,7 @@ def has_twice(paths: Iterable[str | os.PathLike[str]]) -> bool:
     return len(set(found)) < len(found)
 
 
-def find_files(data: str | os.PathLike[str] | Sequence[object]) -> tuple[str, list[Found]]:
+def find_files(data: str | os.PathLike[str] | Sequence[object]) -> tuple[str, list[FolderFile]]:
     """What messages call all of it, and the files, none twice."""
     paths = (
         [data] if isinstance(data, str | os.PathLike) else [one for one in data if isinstance(one, str | os.PathLike)]
@@ -76,18 +76,18 @@ def find_files(data: str | os.PathLike[str] | Sequence[object]) -> tuple[str, li
     return shown, found
 
 
-def _kind(file: Found) -> str:
+def _kind(file: FolderFile) -> str:
     return ".arrow" if file.suffix == ".feather" else file.suffix
 
 
-def _find_one(text: str) -> list[Found]:
+def _find_one(text: str) -> list[FolderFile]:
     if glob.has_magic(text) and not os.path.lexists(text):
         return _find_pattern(text)
     path = Path(text)
     label = label_of(path)
     mode = _mode(path, label)
     if stat.S_ISREG(mode):
-        return [Found(path, label, {})]
+        return [FolderFile(path, label, {})]
     if not stat.S_ISDIR(mode):  # a pipe may wait for ever, and rows are read by another opening than the header
         raise expected("data", label, "to be a regular file, or a folder")
     walk = _Walk(path)
@@ -99,7 +99,7 @@ def _find_one(text: str) -> list[Found]:
     return found
 
 
-def _find_pattern(text: str) -> list[Found]:
+def _find_pattern(text: str) -> list[FolderFile]:
     fixed = text
     while glob.has_magic(fixed):
         fixed = os.path.dirname(fixed)
@@ -158,7 +158,7 @@ class _Walk:
             return False
         return True
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[FolderFile]:
         """In the order of their names."""
         return [_found(self.root, path) for path in sorted(self.files.values())]
 
@@ -204,7 +204,7 @@ def _table_in(folder: Path) -> str | None:
     return None
 
 
-def _found(root: Path, path: Path) -> Found:
+def _found(root: Path, path: Path) -> FolderFile:
     folders: dict[str, str | None] = {}
     shown = [str(root)] if str(root) != "." else []
     *above, last = path.relative_to(root).parts
@@ -216,4 +216,4 @@ def _found(root: Path, path: Path) -> Found:
             shown.append(f"{key}=*")
         else:
             shown.append(name)
-    return Found(path, label_of(Path(*shown, last)), folders)
+    return FolderFile(path, label_of(Path(*shown, last)), folders)

@@ -21,7 +21,7 @@ from tacit.sources.arrow_rows import ArrowRows
 from tacit.sources.arrow_tables import open_dataset, open_stream, open_table
 from tacit.sources.base import Source, is_a
 from tacit.sources.csv_file import open_csv
-from tacit.sources.folders import Found, find_files
+from tacit.sources.folders import find_files
 from tacit.sources.frames import open_dict, open_pandas
 from tacit.sources.several import Several
 
@@ -86,7 +86,7 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
     raise expected("data", type(data).__name__, "to be a path, a data frame, an Arrow table or a dict of columns")
 
 
-def _open_files(label: str, files: list[Found]) -> Source:
+def _open_files(label: str, files: list[FolderFile]) -> Source:
     suffix = files[0].suffix
     if suffix not in DATA_SUFFIXES:
         raise expected("data", label, "to end in .csv, .tsv, .parquet, .arrow or .feather")

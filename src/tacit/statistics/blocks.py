@@ -32,29 +32,30 @@ def balanced_scales(differences: Sequence[Sequence[float]], counts: Sequence[int
     worst ones, or nearly, for any scales; ``counts[b]`` is the number of entries of block b. With W_b = 1 / w_b^2 the
     criterion is -1/2 sum_b counts_b log W_b + (entries / 2) log max_p sum_b W_b differences_pb, convex in log W.
 
-    By duality its minimum is, up to a constant, the maximum of 1/2 sum_b counts_b log E[differences_b] over laws on the
-    pairs, with W_b = counts_b / E[differences_b]: in the mean each block has a share of Delta^2 in proportion to its
-    entries. Probability is moved from the pair with the least sum_b W_b differences_pb to the one with the largest, as
-    much as is best, until the largest is at most the number of entries plus 0.001 (vertex exchange, Boehning 1986).
-    Only sums, products, quotients and square roots in a fixed order: every machine finds the same scales.
+    By duality its minimum is, up to a constant, the maximum of 1/2 sum_b counts_b log E[differences_b] over
+    distributions on the pairs, with W_b = counts_b / E[differences_b]: in the mean each block has a share of Delta^2
+    in proportion to its entries. Probability is moved from the pair with the least sum_b W_b differences_pb to the one
+    with the largest, as much as is best, until the largest is at most the number of entries plus 0.001 (vertex
+    exchange, Boehning 1986). Only sums, products, quotients and square roots in a fixed order: every machine finds the
+    same scales.
     """
     import numpy as np
 
     table = np.array(differences, np.float64)
     rows: list[list[float]] = table.tolist()
-    law = np.full(len(rows), 1.0 / len(rows))
+    distribution = np.full(len(rows), 1.0 / len(rows))
     mean = [sum(row[b] for row in rows) / len(rows) for b in range(len(counts))]
     for _ in range(len(rows) + _ROUNDS):
         pull = np.zeros(len(rows))
         for b, count in enumerate(counts):
             pull += count / mean[b] * table[:, b]
-        most, least = int(pull.argmax()), int(np.where(law > 0, pull, math.inf).argmin())
+        most, least = int(pull.argmax()), int(np.where(distribution > 0, pull, math.inf).argmin())
         if pull[most] <= sum(counts) + _GAP:
             break
         step = [there - here for there, here in zip(rows[most], rows[least], strict=True)]
-        moved = _best_move(mean, step, counts, float(law[least]))
-        law[most] += moved
-        law[least] -= moved
+        moved = _best_move(mean, step, counts, float(distribution[least]))
+        distribution[most] += moved
+        distribution[least] -= moved
         mean = [value + moved * change for value, change in zip(mean, step, strict=True)]
     scales = [math.sqrt(counts[0] / mean[0] / (count / value)) for count, value in zip(counts, mean, strict=True)]
     return [_short(scale) for scale in scales]
@@ -63,17 +64,17 @@ def balanced_scales(differences: Sequence[Sequence[float]], counts: Sequence[int
 def _best_move(mean: Sequence[float], step: Sequence[float], counts: Sequence[int], most: float) -> float:
     """Where sum_b counts_b log(mean_b + a step_b), concave in a, is largest on [0, most]."""
 
-    def slope(a: float) -> float:
+    def derivative(a: float) -> float:
         if any(value + a * s <= 0 for s, value in zip(step, mean, strict=True)):
             return -math.inf
         return sum(count * s / (value + a * s) for count, s, value in zip(counts, step, mean, strict=True))
 
-    if slope(most) >= 0:
+    if derivative(most) >= 0:
         return most
     low, high = 0.0, most
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+        low, high = (middle, high) if derivative(middle) > 0 else (low, middle)
     return low
 
 

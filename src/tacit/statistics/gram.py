@@ -21,7 +21,7 @@ _CHUNK = 2**15  # rows whose design matrix is held at once; a column of it fits 
 
 
 @dataclass(frozen=True)
-class Place:
+class GramPlace:
     """Where an entry stands in the Gram matrix of (design, response): at (j, k), j <= k, the first of its equals."""
 
     j: int
@@ -73,18 +73,18 @@ class Gram(Statistic):
         return tuple(named)
 
     @cached_property
-    def layout(self) -> tuple[dict[Product, Place], dict[tuple[int, int], Product | None]]:
+    def layout(self) -> tuple[dict[Product, GramPlace], dict[tuple[int, int], Product | None]]:
         """The distinct entries in order, each with its place, and the product at every (j, k), j <= k.
 
         The product that is 1 for every row sums to n, and None to 0; neither is an entry.
         """
-        entries: dict[Product, Place] = {}
+        entries: dict[Product, GramPlace] = {}
         products: dict[tuple[int, int], Product | None] = {}
         for j, first in enumerate(self.vector):
             for k in range(j, len(self.vector)):
                 found = products[j, k] = product_of(first, self.vector[k])
                 if found is not None and not found.constant:
-                    entries.setdefault(found, Place(j, k))
+                    entries.setdefault(found, GramPlace(j, k))
         return entries, products
 
     @property

@@ -79,9 +79,9 @@ from tacit.statistics.design import Levels, Mapped, Product
 _MOST_COMBINATIONS = 1_000
 
 Interval = tuple[Fraction, Fraction]
-Numbers = tuple[Mapped, ...]
-Counts = tuple[int, int, int]  # how many entries hold in both records, in one record alone, in the other alone
-Group = tuple[Numbers, bool]  # the entries that multiply these numbers, with the sign or without it
+MappedNumbers = tuple[Mapped, ...]
+LevelCounts = tuple[int, int, int]  # how many entries hold in both records, in one record alone, in the other alone
+FactorGroup = tuple[MappedNumbers, bool]  # the entries that multiply these numbers, with the sign or without it
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class _Boxes:
     def intervals(self) -> list[Interval]:
         return [self.of[number] for number in self.plain]
 
-    def width(self, numbers: Numbers) -> Fraction:
+    def width(self, numbers: MappedNumbers) -> Fraction:
         """The range of a product of numbers, in lattice units."""
         if not numbers:
             return Fraction(0)
@@ -116,7 +116,7 @@ class _Boxes:
         first, second = numbers
         return product_range(self.of[first], None if first == second else self.of[second])
 
-    def size(self, numbers: Numbers) -> Fraction:
+    def size(self, numbers: MappedNumbers) -> Fraction:
         """The largest absolute value of a product of numbers, in lattice units."""
         highs = [self.of[number][1] for number in numbers]
         return math.prod(highs, start=self.unit ** (2 - len(numbers)))
@@ -136,7 +136,7 @@ def gram_sensitivity(
     plain = [number for number in numbers if Product((), (number, number)) in known]
     boxes = _Boxes(dict(zip(numbers, boxed, strict=True)), plain, Fraction(steps))
     squared = set(plain)
-    groups: dict[Group, list[Levels]] = {}
+    groups: dict[FactorGroup, list[Levels]] = {}
     for entry in products:
         if not _is_plain(entry, squared):
             groups.setdefault((entry.numbers, bool(entry.signs)), []).append(entry.levels)
@@ -157,9 +157,9 @@ def _largest(boxes: _Boxes, entry: Product) -> Fraction:
     return max(boxes.width(entry.numbers), boxes.size(entry.numbers) if entry.levels else Fraction(0))
 
 
-def _moves(counts: dict[Group, Counts], turned: bool) -> dict[Numbers, _Moves]:
+def _moves(counts: dict[FactorGroup, LevelCounts], turned: bool) -> dict[MappedNumbers, _Moves]:
     """The counts by numbers, when the signs of the records are the same or, if ``turned``, opposite."""
-    found: dict[Numbers, _Moves] = {}
+    found: dict[MappedNumbers, _Moves] = {}
     for (numbers, signed), (both, larger, smaller) in counts.items():
         before = found.get(numbers, _Moves())
         found[numbers] = _Moves(
@@ -175,7 +175,7 @@ def _is_plain(entry: Product, plain: set[Mapped]) -> bool:
     return not entry.levels and len(entry.numbers) == 2 and all(number in plain for number in entry.numbers)
 
 
-def _patterns(groups: dict[Group, list[Levels]]) -> list[dict[Group, Counts]]:
+def _patterns(groups: dict[FactorGroup, list[Levels]]) -> list[dict[FactorGroup, LevelCounts]]:
     """The counts of every group, for every pair of records that may be the worst, or larger ones."""
     import numpy as np
 
@@ -193,7 +193,7 @@ def _patterns(groups: dict[Group, list[Levels]]) -> list[dict[Group, Counts]]:
         table = np.array(list(product(*([-1, *sorted(known)] for known in codes.values()))))
         records = {column: table[:, i] for i, column in enumerate(codes)}
         rows = _undominated([count for parts in kinds for count in _counts(records, len(table), parts)])
-    found: list[dict[Group, Counts]] = []
+    found: list[dict[FactorGroup, LevelCounts]] = []
     for row in rows:
         of_kind = dict(zip(kinds, row, strict=True))
         found.append({group: of_kind[tuple(parts)] for group, parts in groups.items()})
@@ -215,7 +215,7 @@ def _counts(records: dict[str, Any], size: int, parts: Sequence[Levels]) -> list
     return [both, np.maximum(first, second), np.minimum(first, second)]
 
 
-def _undominated(columns: list[Any]) -> list[list[Counts]]:
+def _undominated(columns: list[Any]) -> list[list[LevelCounts]]:
     """The rows of which no other row is at least as large everywhere: every bound grows in every count."""
     import numpy as np
 
@@ -230,14 +230,14 @@ def _undominated(columns: list[Any]) -> list[list[Counts]]:
     return [[(int(a), int(b), int(c)) for a, b, c in row.reshape(-1, 3)] for row in kept]
 
 
-def _most(parts: Sequence[Levels]) -> Counts:
+def _most(parts: Sequence[Levels]) -> LevelCounts:
     """The largest counts: no more parts can hold at once than there are different sets of columns among them."""
     always = sum(1 for part in parts if not part)
     at_once = len({tuple(column for column, _ in part) for part in parts if part})
     return always + at_once, at_once, at_once
 
 
-def _l1(boxes: _Boxes, moves: dict[Numbers, _Moves]) -> Fraction:
+def _l1(boxes: _Boxes, moves: dict[MappedNumbers, _Moves]) -> Fraction:
     fixed = half_square([high for _, high in boxes.intervals])
     slopes = dict.fromkeys(boxes.plain, Fraction(0))
     bonuses = dict.fromkeys(boxes.plain, Fraction(0))
@@ -252,7 +252,7 @@ def _l1(boxes: _Boxes, moves: dict[Numbers, _Moves]) -> Fraction:
     return fixed - _least(boxes.intervals, list(slopes.values()), list(bonuses.values()))
 
 
-def _l2_squared(boxes: _Boxes, moves: dict[Numbers, _Moves]) -> Fraction:
+def _l2_squared(boxes: _Boxes, moves: dict[MappedNumbers, _Moves]) -> Fraction:
     plain, one, squared = boxes.plain, Fraction(1), boxes.unit**2
     own = [moves.get((number,), _Moves()) for number in plain]
     bends = [Bends(squared * move.minus, squared * move.plus, squared * move.smaller) for move in own]

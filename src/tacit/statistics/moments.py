@@ -46,7 +46,7 @@ def l1_fourth_moments(box: Box) -> Fraction:
     least = _least(
         box,
         value=lambda u: complete_homogeneous(u, 4),
-        slope=lambda u, i: complete_homogeneous([*u, u[i]], 3),
+        derivative=lambda u, i: complete_homogeneous([*u, u[i]], 3),
         curvature=lambda u, i: 2 * complete_homogeneous([*u, u[i], u[i]], 2),
     )
     return _rounded_up(complete_homogeneous([hi for _, hi in box], 4) - least)
@@ -67,7 +67,7 @@ def l1_with_fourth_moments(covariates: Box, response: tuple[Fraction, Fraction])
         *x, y = u
         return complete_homogeneous([1, *x], 4) + y * (1 + sum(x)) + y * y
 
-    def slope(u: Sequence[Any], i: int) -> Any:
+    def derivative(u: Sequence[Any], i: int) -> Any:
         *x, y = u
         return complete_homogeneous([1, *x, x[i]], 3) + y if i < len(x) else 1 + sum(x) + 2 * y
 
@@ -75,18 +75,18 @@ def l1_with_fourth_moments(covariates: Box, response: tuple[Fraction, Fraction])
         *x, _ = u
         return 2 * complete_homogeneous([1, *x, x[i], x[i]], 2) if i < len(x) else 2
 
-    return _rounded_up(value([hi for _, hi in box]) - _least(box, value, slope, curvature))
+    return _rounded_up(value([hi for _, hi in box]) - _least(box, value, derivative, curvature))
 
 
 def _least(
     box: Box,
     value: Callable[[Sequence[Any]], Any],
-    slope: Callable[[Sequence[Any], int], Any],
+    derivative: Callable[[Sequence[Any], int], Any],
     curvature: Callable[[Sequence[Any], int], Any],
 ) -> Fraction:
     """A lower bound on a convex function over the box: its tangent plane near the minimum.
 
-    ``slope`` and ``curvature`` are the first and second derivative in one coordinate.
+    ``derivative`` and ``curvature`` are the first and second derivative in one coordinate.
     """
     ends = [(float(lo), float(hi)) for lo, hi in box]
     u = [min(max(0.0, lo), hi) for lo, hi in ends]
@@ -95,13 +95,13 @@ def _least(
         for i, (lo, hi) in enumerate(ends):
             bend = curvature(u, i)
             if bend > 0:
-                u[i] = min(max(u[i] - slope(u, i) / bend, lo), hi)
+                u[i] = min(max(u[i] - derivative(u, i) / bend, lo), hi)
         if u == before:
             break
     at = [min(max(Fraction(v), lo), hi) for v, (lo, hi) in zip(u, box, strict=True)]
     drop = Fraction(0)
     for i, (lo, hi) in enumerate(box):
-        rise = slope(at, i)
+        rise = derivative(at, i)
         drop += min(rise * (lo - at[i]), rise * (hi - at[i]))
     return value(at) + drop
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 import tacit
 from runtime.test_compiled_rows import rows_on_disk
 from tacit.errors import InputError, RefusedError
-from tacit.models.draw_law import FAILED
+from tacit.models.draw_parameters import FAILED
 from tacit.noise.noisy_steps import NoisySteps
 from tacit.plan import Plan
 from tacit.privacy.subsampled_gaussian import SubsampledGaussian
@@ -66,7 +66,7 @@ def test_every_family_crosses_and_predicts(name):
     again = Release.from_json(release.to_json())
     assert again == release
     assert isinstance(plan.event(), SubsampledGaussian)
-    found = tacit.drawn(release)
+    found = tacit.released_draws(release)
     predicted = found.predict({"x": [0.0, 0.5], "w": [0.1, -0.3]}).draws
     assert np.all(np.isfinite(predicted))
     assert predicted.shape[:2] == (1, 2)
@@ -96,10 +96,10 @@ def test_without_noise_it_ends_at_the_posterior_mode(monkeypatch):
 
     mode = minimize(potential, np.zeros(3), tol=1e-12).x
     plan = plan_of(model, n=n, clip=2.0, **settings)
-    found = tacit.drawn(tacit.privatize(rows, plan, ledger=None, dataset="rows")).values[0]
+    found = tacit.released_draws(tacit.privatize(rows, plan, ledger=None, dataset="rows")).values[0]
     assert found == pytest.approx(mode, abs=1e-4)
     bitten = plan_of(model, n=n, clip=0.3, **settings)
-    other = tacit.drawn(tacit.privatize(rows, bitten, ledger=None, dataset="rows")).values[0]
+    other = tacit.released_draws(tacit.privatize(rows, bitten, ledger=None, dataset="rows")).values[0]
     assert np.abs(other - mode).max() > 0.01
     assert np.abs(minimize(potential, np.zeros(3), args=(float(n),)).x - mode).max() > 0.01
 
@@ -114,7 +114,7 @@ def test_with_noise_it_comes_near_the_truth():
 
     def slopes(epsilon, times):
         plan = plan_of(model, n=6000, budget=tacit.ApproxDP(epsilon, 1e-5), batch=600, steps=120, learning_rate=1.0)
-        draws = [tacit.drawn(tacit.privatize(rows, plan, ledger=None, dataset="rows")) for _ in range(times)]
+        draws = [tacit.released_draws(tacit.privatize(rows, plan, ledger=None, dataset="rows")) for _ in range(times)]
         return np.array([one.values[0, 1] for one in draws])
 
     good, bad = slopes(8.0, 12), slopes(0.05, 12)
@@ -137,9 +137,11 @@ def test_the_price_is_charged_before_rows_are_read_and_only_once(tmp_path):
     assert release.ledger is not None
     with pytest.raises(RefusedError):
         tacit.privatize(made_up(400), plan, ledger=book, dataset="rows")
-    law = plan.crossing().chain.steps(dict(plan.crossing().law.numbers))
-    assert plan.event() == law.event()
-    assert Fraction(1, 10) - Fraction(1, 2**53) < law.event().rate <= Fraction(0.1)
+    noise_parameters = plan.calibrated_mechanism().chain.steps(
+        dict(plan.calibrated_mechanism().noise_parameters.numbers)
+    )
+    assert plan.event() == noise_parameters.event()
+    assert Fraction(1, 10) - Fraction(1, 2**53) < noise_parameters.event().rate <= Fraction(0.1)
 
 
 def test_a_release_with_less_noise_than_its_plan_needs_is_refused():
@@ -192,12 +194,16 @@ def test_other_budgets_are_met(budget):
 def test_defaults_look_at_no_data():
     """n alone decides: a sixteenth of the rows, 30 epochs, and no step further than a quarter."""
     plan = plan_of(tacit.LogisticRegression("ill ~ x"), n=1600)
-    numbers = dict(plan.crossing().law.numbers)
+    numbers = dict(plan.calibrated_mechanism().noise_parameters.numbers)
     assert numbers["rate"] == 1 / 16
     assert numbers["steps"] == 480
     assert numbers["clip"] == 1.0
     assert 0 < numbers["learning_rate"] <= 0.25
-    beta = dict(plan_of(tacit.LogisticRegression("ill ~ x"), n=1600, loss="beta-divergence").crossing().law.numbers)
+    beta = dict(
+        plan_of(tacit.LogisticRegression("ill ~ x"), n=1600, loss="beta-divergence")
+        .calibrated_mechanism()
+        .noise_parameters.numbers
+    )
     assert beta["clip"] == pytest.approx(0.4454 * math.sqrt(2), rel=1e-3)  # the proved bound at beta = 1.5
 
 

@@ -13,9 +13,14 @@ from tacit.mechanisms.iterative.private_sums import PrivateSums
 from tacit.mechanisms.iterative.row_bounds import RowBounds, row_bounds
 from tacit.mechanisms.iterative.row_vectors import RowDifference, RowGradient
 from tacit.mechanisms.posterior_sample.beta_divergence import beta_divergence
-from tacit.mechanisms.posterior_sample.loss import Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings
 from tacit.noise.noisy_steps import NoisySteps
-from tacit.privacy.beta_slopes import bernoulli_slope, normal_mean_slope, normal_scale_slope, softmax_slope
+from tacit.privacy.beta_gradients import (
+    bernoulli_gradient_bound,
+    normal_mean_gradient_bound,
+    normal_scale_gradient_bound,
+    softmax_gradient_bound,
+)
 
 BETAS = (1.05, 1.3, 1.5, 2.0, 3.0, 8.0)
 
@@ -27,8 +32,8 @@ def bernoulli_slopes(p, beta):
 
 @pytest.mark.parametrize(("beta", "kappa"), [(1.5, 0.4454065), (2.0, 8 / 27), (3.0, 4 / 27)])
 def test_two_levels_have_the_known_slopes(beta, kappa):
-    assert bernoulli_slope(beta) == pytest.approx(kappa, rel=2e-7)
-    assert bernoulli_slope(2.0) > 0.25 * 1.18, "max(G, G M) with G = 1/4 as printed is too small"
+    assert bernoulli_gradient_bound(beta) == pytest.approx(kappa, rel=2e-7)
+    assert bernoulli_gradient_bound(2.0) > 0.25 * 1.18, "max(G, G M) with G = 1/4 as printed is too small"
 
 
 @pytest.mark.parametrize("beta", [*BETAS, 1.0001, 40.0, 1e4])
@@ -37,7 +42,7 @@ def test_two_levels_are_never_steeper_and_nearly_so(beta):
     even = np.linspace(0, 1, 2_000_001)[1:-1]
     ends = np.geomspace(1e-12, 0.5, 1_000_000)
     seen = max(float(bernoulli_slopes(p, beta).max()) for p in (even, ends, 1 - ends))
-    assert seen <= bernoulli_slope(beta) <= seen * (1 + 2e-6)
+    assert seen <= bernoulli_gradient_bound(beta) <= seen * (1 + 2e-6)
 
 
 def softmax_gradients(p, y, beta):
@@ -58,12 +63,12 @@ def test_softmax_is_never_steeper(beta):
         p = rng.dirichlet(np.full(classes, 0.4), 100_000)
         y = rng.integers(0, classes, len(p))
         largest = max(largest, float(np.linalg.norm(softmax_gradients(p, y, beta), axis=1).max()))
-    assert 0.9 * softmax_slope(beta) < largest <= softmax_slope(beta)
+    assert 0.9 * softmax_gradient_bound(beta) < largest <= softmax_gradient_bound(beta)
     two = np.linspace(0, 1, 20_001)
     found = softmax_gradients(np.stack([two, 1 - two], axis=1), np.zeros(len(two), int), beta)
-    assert np.linalg.norm(found, axis=1).max() == pytest.approx(math.sqrt(2) * bernoulli_slope(beta), rel=1e-4)
+    assert np.linalg.norm(found, axis=1).max() == pytest.approx(math.sqrt(2) * bernoulli_gradient_bound(beta), rel=1e-4)
     if beta >= 1.3:
-        assert softmax_slope(beta) == pytest.approx(math.sqrt(2) * bernoulli_slope(beta), rel=1e-6)
+        assert softmax_gradient_bound(beta) == pytest.approx(math.sqrt(2) * bernoulli_gradient_bound(beta), rel=1e-6)
 
 
 @pytest.mark.parametrize("beta", BETAS)
@@ -83,17 +88,21 @@ def test_normal_rows_are_never_steeper_and_reach_it(beta, scale):
     power, h = (math.sqrt(2 * math.pi) * sigma) ** -b, np.exp(-b * z**2 / 2)
     by_mean = power * h * z / sigma
     by_scale = power / sigma * (h * (1 - z**2) - b * integral) * np.exp(v)
-    assert 0.999 * normal_mean_slope(beta, scale) < by_mean.max() <= normal_mean_slope(beta, scale)
-    assert 0.999 * normal_scale_slope(beta, scale) < np.abs(by_scale).max() <= normal_scale_slope(beta, scale)
+    assert 0.999 * normal_mean_gradient_bound(beta, scale) < by_mean.max() <= normal_mean_gradient_bound(beta, scale)
+    assert (
+        0.999 * normal_scale_gradient_bound(beta, scale)
+        < np.abs(by_scale).max()
+        <= normal_scale_gradient_bound(beta, scale)
+    )
     at, step = (0.7 * sigma[900, 0], v[900, 0]), 1e-5
-    slope = (loss(at[0], at[1] + step) - loss(at[0], at[1] - step)) / (2 * step)
+    gradient_norm = (loss(at[0], at[1] + step) - loss(at[0], at[1] - step)) / (2 * step)
     j = np.array([0.7])
     exact = power[900, 0] / sigma[900, 0] * (np.exp(-b * j**2 / 2) * (1 - j**2) - b * integral) * math.exp(at[1])
-    assert slope == pytest.approx(float(exact[0]), rel=1e-4, abs=1e-9)
+    assert gradient_norm == pytest.approx(float(exact[0]), rel=1e-4, abs=1e-9)
 
 
 def test_a_power_beyond_floats_is_an_infinite_slope():
-    assert normal_mean_slope(1e4, 0.1) == math.inf
+    assert normal_mean_gradient_bound(1e4, 0.1) == math.inf
 
 
 MODELS = {
@@ -110,7 +119,7 @@ def test_rows_of_a_model_stay_within_its_bounds(family, beta):
     the boundary clip at the bound; here gradients and differences are held below it before any clipping: with a radius
     for twice the bound no vector reaches half of it by more than rounding."""
     model, schema, options = MODELS[family]
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence", options=options, n=800))
+    loss = beta_divergence(model, schema, DrawSettings(loss="beta-divergence", options=options, n=800))
     loss = type(loss)(loss.rows, loss.sampling, loss.density, beta)
     bounds = row_bounds(loss, beta, None)
     rng = np.random.default_rng(2)
@@ -131,7 +140,7 @@ def test_rows_of_a_model_stay_within_its_bounds(family, beta):
         theta, other = rng.normal(0, 2, size), rng.normal(0, 2, size)
         for i in rng.integers(0, 800, 6):
             place = np.array([i])
-            gradient = sums.exact(RowGradient(loss), theta, 2 * bounds.slope, place, size) / 2**23
+            gradient = sums.exact(RowGradient(loss), theta, 2 * bounds.gradient_norm, place, size) / 2**23
             largest = max(largest, float(np.linalg.norm(gradient)))
             near = theta + (other - theta) * rng.choice([1e-3, 1.0])
             allowed = bounds.difference(float(np.linalg.norm(near - theta)))
@@ -143,18 +152,18 @@ def test_rows_of_a_model_stay_within_its_bounds(family, beta):
 def test_a_model_without_a_bound_needs_a_clip():
     model = tacit.PoissonRegression("y ~ a")
     schema = tacit.Schema(y=(0, 9), a=(-1, 1))
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence"))
+    loss = beta_divergence(model, schema, DrawSettings(loss="beta-divergence"))
     with pytest.raises(InputError, match=r"Expected clip=None to be said: no bound"):
         row_bounds(loss, 1.5, None)
     found = row_bounds(loss, 1.5, 3.0)
-    assert (found.slope, found.proved) == (3.0, False)
+    assert (found.gradient_norm, found.proved) == (3.0, False)
     assert found.difference(0.1) == pytest.approx(0.3)
     assert found.difference(1e6) == found.spread
 
 
 def test_a_clip_below_the_proved_slope_is_used_and_said():
     model, schema, _ = MODELS["logistic"]
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence"))
+    loss = beta_divergence(model, schema, DrawSettings(loss="beta-divergence"))
     assert row_bounds(loss, 2.0, None) == RowBounds(1 + 1e-12, pytest.approx(8 / 27 * math.sqrt(3), rel=1e-6), True)
     assert not row_bounds(loss, 2.0, 0.1).proved
     assert row_bounds(loss, 2.0, 9.0).proved
@@ -163,6 +172,6 @@ def test_a_clip_below_the_proved_slope_is_used_and_said():
 def test_a_network_does_not_inherit_the_slope_of_its_law():
     model = tacit.Network("y ~ a + b", hidden=2)
     schema = MODELS["logistic"][1]
-    loss = beta_divergence(model, schema, Settings(loss="beta-divergence"))
+    loss = beta_divergence(model, schema, DrawSettings(loss="beta-divergence"))
     with pytest.raises(InputError, match="Expected clip"):
         row_bounds(loss, 1.5, None)

@@ -10,8 +10,8 @@ import pytest
 import tacit
 from tacit.errors import InputError
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.posterior_sample.loss import Settings
-from tacit.mechanisms.posterior_sample.unclamped_rows import FarRowMap
+from tacit.mechanisms.posterior_sample.loss import DrawSettings
+from tacit.mechanisms.posterior_sample.unclamped_rows import UnclampedRowMap
 from tacit.mechanisms.targets import beta_densities as densities
 from tacit.noise.entropy import OSEntropy
 from tacit.privacy.beta_divergence import beta_for, gaussian
@@ -43,10 +43,10 @@ def test_a_plan_is_priced_at_its_budget_and_reads_back(family):
     assert tacit.Plan.from_toml(plan.to_toml()) == plan
     assert 1.0 <= float(plan.event().event.epsilon()) <= 1.01  # delta leaves a little room; of itself it is not pure
     assert math.isinf(plan.event().epsilon())
-    numbers = dict(plan.crossing().law.numbers)
+    numbers = dict(plan.calibrated_mechanism().noise_parameters.numbers)
     assert numbers["beta"] == pytest.approx(3.0, rel=1e-2)
-    assert "ideal arithmetic" in plan.crossing().assumes
-    assert any("Markov chain" in sentence for sentence in plan.crossing().assumes)
+    assert "ideal arithmetic" in plan.calibrated_mechanism().assumes
+    assert any("Markov chain" in sentence for sentence in plan.calibrated_mechanism().assumes)
 
 
 @pytest.mark.parametrize("draws", [1, 4])
@@ -55,20 +55,24 @@ def test_every_budget_is_met_and_used_up(draws, budget):
     plan = plan_of("logistic", budget, draws=draws)
     event = plan.event()
     assert event.satisfies(budget)
-    more = plan.crossing().loss.event(
-        {k: v * (1.001 if k == "weight" else 1) for k, v in plan.crossing().drawn.numbers}
+    more = plan.calibrated_mechanism().loss.event(
+        {k: v * (1.001 if k == "weight" else 1) for k, v in plan.calibrated_mechanism().drawn.numbers}
     )
     assert not more.satisfies(budget)
 
 
 def test_beta_and_weight_by_choice():
-    weighted = dict(plan_of("logistic", options={"weight": 1.0}).crossing().law.numbers)
+    weighted = dict(plan_of("logistic", options={"weight": 1.0}).calibrated_mechanism().noise_parameters.numbers)
     assert weighted == {"beta": pytest.approx(3.0, rel=1e-2), "weight": 1.0}
-    chosen = dict(plan_of("logistic", options={"beta": 1.5}).crossing().law.numbers)
+    chosen = dict(plan_of("logistic", options={"beta": 1.5}).calibrated_mechanism().noise_parameters.numbers)
     assert chosen == {"beta": 1.5, "weight": pytest.approx(0.25, rel=1e-2)}
-    both = dict(plan_of("logistic", options={"beta": 1.5, "weight": 0.1}).crossing().law.numbers)
+    both = dict(
+        plan_of("logistic", options={"beta": 1.5, "weight": 0.1}).calibrated_mechanism().noise_parameters.numbers
+    )
     assert both == {"beta": 1.5, "weight": 0.1}
-    counted = dict(plan_of("poisson-regression", options={"weight": 1.0}).crossing().law.numbers)
+    counted = dict(
+        plan_of("poisson-regression", options={"weight": 1.0}).calibrated_mechanism().noise_parameters.numbers
+    )
     assert counted["beta"] < 2.5  # a count moves its loss by less than 1/b, so a smaller beta is enough
 
 
@@ -99,7 +103,9 @@ def test_a_normal_model_must_say_its_smallest_sigma():
 
 def test_the_floor_of_a_plan_is_that_of_its_units():
     """sigma_min is in the units of the response; half the width of the bounds is one mapped unit."""
-    numbers = dict(plan_of("linear", options={"weight": 1.0, "sigma_min": 5.0}).crossing().law.numbers)
+    numbers = dict(
+        plan_of("linear", options={"weight": 1.0, "sigma_min": 5.0}).calibrated_mechanism().noise_parameters.numbers
+    )
     assert numbers["beta"] == pytest.approx(beta_for(gaussian(0.5), 1.0), rel=1e-2)
 
 
@@ -142,21 +148,21 @@ class Collected:
 
 
 def draws_of(density, numbers, x, y, many):
-    settings = Settings(loss="beta-divergence", sampler="mcmc", gamma=1e-7, draws=many)
-    loss = BetaLoss(FarRowMap((constant(),), Sign("y", "y")), settings, density)
+    settings = DrawSettings(loss="beta-divergence", sampler="mcmc", gamma=1e-7, draws=many)
+    loss = BetaLoss(UnclampedRowMap((constant(),), Sign("y", "y")), settings, density)
     return np.array(loss.draw(numbers, Collected(x, y), len(y), OSEntropy()))
 
 
 @pytest.mark.parametrize(("beta", "weight"), [(1.5, 2.0), (3.0, 10.0)])
 def test_draws_have_the_law_that_was_paid_for(beta, weight):
     """Fresh entropy, 200 draws, Kolmogorov-Smirnov at 1e-6. Planted: a third of the weight
-    is another law, by more than 200 draws can hide.
+    is another distribution, by more than 200 draws can hide.
 
     The rows pull both ways, so that the density is far from normal and, for the second, has two peaks.
     """
     from scipy.stats import kstest
 
-    density = densities.Bernoulli(("a",), 3.0)
+    density = densities.BernoulliDensity(("a",), 3.0)
     x = np.array([[3.0], [2.0], [-0.5], [5.0], [-1.0]])
     y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
     found = draws_of(density, {"beta": beta, "weight": weight}, x, y, 200)[:, 0]
@@ -176,7 +182,7 @@ def test_a_second_peak_is_found():
     """
     from scipy.stats import binomtest
 
-    density = densities.Normal(("a",), 3.0, 0.1, 1.0, 0.04)
+    density = densities.NormalDensity(("a",), 3.0, 0.1, 1.0, 0.04)
     x, y = np.ones((60, 1)), np.concatenate([np.full(31, -2.0), np.full(29, 2.0)])
     beta, weight = 1.5, 0.25
     found = draws_of(density, {"beta": beta, "weight": weight}, x, y, 150)
@@ -206,7 +212,7 @@ def test_what_is_released_is_what_the_plan_names():
     release = tacit.privatize({"y": y, "a": a}, plan, ledger=None)
     assert release.entries == ("Intercept", "a", "sigma")
     assert tacit.Release.from_plain(release.to_plain()) == release
-    found = tacit.drawn(release)
+    found = tacit.released_draws(release)
     assert found.values[0, 2] >= 0.1
     assert abs(found.coefficients()["a"][0] - 2) < 1.5
 

@@ -14,7 +14,7 @@ from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.posterior_sample.registry import LOSSES, loss_for
 from tacit.mechanisms.posterior_sample.rows import RowMap
 from tacit.models.conjugate import ConjugateModel
-from tacit.models.draw_law import FAILED
+from tacit.models.draw_parameters import FAILED
 from tacit.models.registry import DRAWN, FAMILIES
 from tacit.noise.entropy import OSEntropy
 
@@ -87,13 +87,13 @@ def test_the_budget_is_met_and_used_up(name):
     """Planted fault: numbers that are tempered 1% less break the budget, unless nothing had to be tempered."""
     plan = PLANS[name]
     assert plan.event().satisfies(plan.budget)
-    crossing = plan.crossing()
-    numbers = dict(crossing.law.numbers)
+    calibrated = plan.calibrated_mechanism()
+    numbers = dict(calibrated.noise_parameters.numbers)
     change = {"diffused": ("weight", 1.01), "concentrated": ("scale", 1.01)}[plan.mechanism.tempering]
     if "precision" in numbers and plan.mechanism.tempering == "concentrated":
         change = ("precision", 1 / 1.01)
     numbers[change[0]] *= change[1]
-    assert not crossing.loss.event(numbers).satisfies(plan.budget)
+    assert not calibrated.loss.event(numbers).satisfies(plan.budget)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -124,7 +124,7 @@ def test_the_ledger_is_charged_before_the_draw(tmp_path, monkeypatch):
     rows = {"x": ["yes"] * 60 + ["no"] * 40}
     release = tacit.privatize(rows, plan, ledger=book, dataset="trial")
     assert release.ledger is not None
-    loss = type(plan.crossing().loss)
+    loss = type(plan.calibrated_mechanism().loss)
     with monkeypatch.context() as patch:
         patch.setattr(loss, "draw", lambda *_: (_ for _ in ()).throw(ZeroDivisionError("yes")))
         broken = tacit.privatize(rows, plan, ledger=book, dataset="trial")
@@ -137,29 +137,29 @@ def test_the_ledger_is_charged_before_the_draw(tmp_path, monkeypatch):
 def test_a_failure_is_one_of_the_outputs(monkeypatch):
     """Not a number, not there, or out of all bounds: released as a failure, refused by `infer` and by `drawn`."""
     plan = PLANS["mean"]
-    crossing = plan.crossing()
+    calibrated = plan.calibrated_mechanism()
     for bad in (None, [math.nan], [math.inf], [1e300]):
-        monkeypatch.setattr(type(crossing.loss), "draw", lambda *_a, bad=bad: [bad, [0.25]])
-        values = crossing.cross(crossing.collector(), 100, OSEntropy())
+        monkeypatch.setattr(type(calibrated.loss), "draw", lambda *_a, bad=bad: [bad, [0.25]])
+        values = calibrated.cross(calibrated.accumulator(), 100, OSEntropy())
         assert values == (FAILED, 2**18)
-        crossing.check(values, 100)
+        calibrated.check(values, 100)
     release = tacit.Release(plan=plan, n=100, values=(FAILED, 2**18), dataset="d", id="i")
     assert tacit.Release.from_json(release.to_json()) == release
     with pytest.raises(tacit.InputError, match="one of them failed"):
         tacit.infer(release)
-    assert tacit.drawn(release).values.tolist() == [[0.25]]
+    assert tacit.released_draws(release).values.tolist() == [[0.25]]
     with pytest.raises(tacit.InputError, match="all of them failed"):
-        tacit.drawn(tacit.Release(plan=plan, n=100, values=(FAILED, FAILED), dataset="d", id="i"))
+        tacit.released_draws(tacit.Release(plan=plan, n=100, values=(FAILED, FAILED), dataset="d", id="i"))
 
 
 def test_a_draw_fails_as_a_whole():
-    crossing = PLANS["levels"].crossing()
+    calibrated = PLANS["levels"].calibrated_mechanism()
     third = 2**20 // 3
-    crossing.check((third,) * 6 + (FAILED,) * 3, 10)
+    calibrated.check((third,) * 6 + (FAILED,) * 3, 10)
     with pytest.raises(tacit.InputError, match="as a whole"):
-        crossing.check((third,) * 7 + (FAILED,) * 2, 10)
+        calibrated.check((third,) * 7 + (FAILED,) * 2, 10)
     with pytest.raises(tacit.InputError, match="where the parameters can lie"):
-        crossing.check((third,) * 8 + (2**20 + 1,), 10)
+        calibrated.check((third,) * 8 + (2**20 + 1,), 10)
 
 
 def test_where_covariates_are_public_the_release_says_so_and_no_ledger_pays(tmp_path):
@@ -369,4 +369,4 @@ def test_a_plan_of_draws_is_explained_in_words():
         lines = explain(plan)
         assert any("ideal arithmetic" in line for line in lines)
         assert json.loads(json.dumps(explain_plain(plan)))["sample"]["draws"] == plan.mechanism.draws
-    assert isinstance(PLANS["share"].crossing(), PosteriorDraws)
+    assert isinstance(PLANS["share"].calibrated_mechanism(), PosteriorDraws)

@@ -19,7 +19,11 @@ TWO = tacit.LogisticRegression("y ~ 0 + a + b", radius=1.0)  # |x| <= 1, no inte
 
 def weight_of(budget, model=TWO, name="weight", **said):
     said = {"prior": {"sd": 1.0}, **said}
-    return tacit.Plan(model, UNIT, budget, tacit.PosteriorSample(**said)).crossing().law.number(name)
+    return (
+        tacit.Plan(model, UNIT, budget, tacit.PosteriorSample(**said))
+        .calibrated_mechanism()
+        .noise_parameters.number(name)
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,7 @@ def test_no_pair_of_records_beats_the_slope():
     """
     rng = np.random.default_rng(1)
     loss = loss_for(TWO, UNIT, tacit.PosteriorSample())
-    claimed = math.sqrt(loss.difference_slope_squared({}))
+    claimed = math.sqrt(loss.difference_lipschitz_squared({}))
     assert claimed == 2
     angle, near = rng.uniform(0, 2 * np.pi, 200_000), rng.normal(0, 10 ** rng.uniform(-3, 0.5, 200_000))
     x, other = (np.stack([np.cos(t), np.sin(t)], axis=1) for t in (angle, angle + near))
@@ -128,7 +132,7 @@ def test_no_pair_of_records_beats_the_slope():
     found = np.linalg.norm(gradients(theta, x, y) - gradients(theta, other, label), axis=1).max()
     assert 0.999 * claimed < found <= claimed
     one = loss_for(tacit.LogisticRegression("y ~ 0 + a"), UNIT, tacit.PosteriorSample())
-    claimed = math.sqrt(one.difference_slope_squared({}))
+    claimed = math.sqrt(one.difference_lipschitz_squared({}))
     t, share = np.meshgrid(np.linspace(0.01, 6, 2000), np.linspace(0, 1, 2000))
     found = (share * expit(-t * share) + expit(t)).max()
     assert claimed * (1 - 1e-6) < found <= claimed
@@ -142,11 +146,11 @@ def test_no_pair_of_records_beats_the_slope():
 def test_the_response_alone_and_softmax():
     """Seed 2; label-only differences are linear with slope |x|; softmax 2 sqrt(2) R and sqrt(2) R, both approached."""
     labels = loss_for(TWO, UNIT, tacit.PosteriorSample(private="response"))
-    assert labels.difference_slope_squared({}) == 1
+    assert labels.difference_lipschitz_squared({}) == 1
     schema = tacit.Schema(k=["p", "q", "r"], a=(-1, 1), b=(-1, 1))
     model = tacit.SoftmaxRegression("k ~ 0 + a + b", radius=1.0)
     record, label = (loss_for(model, schema, tacit.PosteriorSample(private=p)) for p in ("record", "response"))
-    assert (record.difference_slope_squared({}), label.difference_slope_squared({})) == (8, 2)
+    assert (record.difference_lipschitz_squared({}), label.difference_lipschitz_squared({})) == (8, 2)
     rng = np.random.default_rng(2)
 
     def softmax_gradient(theta, x, y):
@@ -311,7 +315,7 @@ def test_one_posterior_sample_of_a_bounded_likelihood(bound, epsilon, weight, pr
         tacit.PureDP(epsilon),
         tacit.PosteriorSample(loss="bounded-log-likelihood", options={"bound": bound}, sampler="rejection"),
     )
-    assert abs(plan.crossing().law.number("weight") / weight - 1) < 1e-9
+    assert abs(plan.calibrated_mechanism().noise_parameters.number("weight") / weight - 1) < 1e-9
     assert abs(epsilon / (4 * math.log1p(math.exp(bound))) / printed - 1) < 1e-12
     assert plan.event().epsilon() <= epsilon
     rng = np.random.default_rng(5)  # seed 5: no pair of records and no pair of thetas in the ball beats the range

@@ -64,7 +64,7 @@ def test_a_chain_that_is_assumed_to_converge_finds_both_modes():
     """
     said = {**CHAIN, "gamma": 1e-7, "assume": "converged"}
     plan = tacit.Plan(MODEL, SCHEMA, tacit.ApproxDP(1.0, 1e-5), tacit.PosteriorSample(**said))
-    numbers, draws = dict(plan.crossing().law.numbers), 400
+    numbers, draws = dict(plan.calibrated_mechanism().noise_parameters.numbers), 400
     loss = loss_for(MODEL, SCHEMA, tacit.PosteriorSample(**said, draws=draws))
     counts = {}
     for last in (0.07, -0.07):

@@ -18,7 +18,7 @@ from tacit.mechanisms.iterative.private_sums import PrivateSums
 from tacit.mechanisms.iterative.row_bounds import RowBounds
 from tacit.mechanisms.private_chain.chain_settings import CHAINS
 from tacit.noise.entropy import OSEntropy
-from tacit.noise.noisy_steps import NoisySteps, chance_below
+from tacit.noise.noisy_steps import NoisySteps, threshold_below
 from tacit.report.words import explain, explain_plain
 
 SCHEMA = tacit.Schema(y=["no", "yes"], x=(-1, 1))
@@ -52,7 +52,7 @@ def test_a_plan_is_a_text_and_back_and_a_release_is_priced_again(kind, tmp_path)
     again = tacit.Release.load(tmp_path / "out.json")
     assert again.values == release.values
     assert len(release.values) == 6
-    assert again.law.number("beta") == 2.0
+    assert again.noise_parameters.number("beta") == 2.0
     plain = json.loads((tmp_path / "out.json").read_text())
     plain["sample"]["numbers"]["scale"] /= 2
     (tmp_path / "less.json").write_text(json.dumps(plain))
@@ -68,7 +68,7 @@ def test_a_plan_is_a_text_and_back_and_a_release_is_priced_again(kind, tmp_path)
         ({"chain": "sgld", "stepz": 3}, "did you mean 'steps'?"),
         ({"chain": "sgld", "steps": 0}, "Expected steps=0 to be a whole number from 1"),
         ({"chain": "sgld", "batch": 2.5}, "Expected batch=2.5"),
-        ({"chain": "sgld", "leaps": 3}, "hmc alone leaps"),
+        ({"chain": "sgld", "leaps": 3}, "hmc alone leapfrog steps"),
         ({"chain": "penalty", "batch": 3}, "on a sample of rows it is fast-mh"),
         ({"chain": "fast-mh"}, "Expected batch=None to be said for chain fast-mh"),
         ({"chain": "sgld", "draws": 7, "steps": 6}, "Expected draws=7 to be among the 6 steps"),
@@ -150,7 +150,7 @@ def test_the_price_agrees_with_an_independent_accountant(kind, setting):
     epsilon, delta, n, steps = setting
     said = {"n": n, "steps": steps, **({"batch": n // 10} if kind == "fast-mh" else {})}
     found = plan(kind, tacit.ApproxDP(epsilon, delta), **said)
-    numbers = dict(found.crossing().law.numbers)
+    numbers = dict(found.calibrated_mechanism().noise_parameters.numbers)
     multiplier = numbers["scale"] / 2**24
     asked = steps * (4 if kind == "hmc" else 1)
     if kind == "fast-mh":
@@ -169,7 +169,7 @@ def test_the_price_agrees_with_an_independent_accountant(kind, setting):
 def test_samples_of_rows_are_priced_as_such(kind, batch):
     """No randomness; dp-accounting."""
     found = plan(kind, n=400, steps=150, batch=batch)
-    multiplier = dict(found.crossing().law.numbers)["scale"] / 2**24
+    multiplier = dict(found.calibrated_mechanism().noise_parameters.numbers)["scale"] / 2**24
     asked = 150 * (4 if kind == "hmc" else 1)
     assert sampled_delta(multiplier, batch / 400, asked, 1.0) == pytest.approx(1e-5, rel=5e-3)
 
@@ -177,14 +177,14 @@ def test_samples_of_rows_are_priced_as_such(kind, batch):
 @pytest.mark.parametrize("kind", CHAINS)
 def test_a_chain_asks_no_more_than_it_pays_for(kind):
     found = plan(kind, steps=7)
-    crossing = found.crossing()
+    calibrated = found.calibrated_mechanism()
     (one,) = collected(found, ends(found)[:1], 20, fillings(found)[0])
-    record = recorded(crossing, one, 20)
-    paid = crossing.chain.chain.sums
+    record = recorded(calibrated, one, 20)
+    paid = calibrated.chain.chain.sums
     assert len(record) <= paid
     if kind in ("sgld", "penalty", "hmc"):
         assert len(record) == paid == 7 * (4 if kind == "hmc" else 1)
-    evidence = crossing.chain.evidence(dict(crossing.drawn.numbers), one, OSEntropy())
+    evidence = calibrated.chain.evidence(dict(calibrated.drawn.numbers), one, OSEntropy())
     for _ in range(paid):
         evidence.gradient(np.zeros(2))
     with pytest.raises(RuntimeError, match="more than it paid for"):
@@ -196,11 +196,11 @@ def test_the_evidence_has_the_mean_and_the_noise_that_it_says(rate):
     """Fresh entropy; false-alarm rate 1e-5 (ten tests at 1e-6). 600 answers about rows whose sums are computed here."""
     from private_toy import SLOPE, X, Y, gradients, losses
 
-    crossing = plan("sgld", n=40).crossing()
-    loss = crossing.chain.inner
+    calibrated = plan("sgld", n=40).calibrated_mechanism()
+    loss = calibrated.chain.inner
     loss = type(loss)(loss.rows, loss.sampling, loss.density, 1.5)
     bounds = RowBounds(2.0, SLOPE, True)
-    steps = NoisySteps(3 * 2**24, chance_below(rate), 10_000)
+    steps = NoisySteps(3 * 2**24, threshold_below(rate), 10_000)
     evidence = PrivateSums(loss, 0.7, bounds, steps, X, Y, OSEntropy())
     theta, other = np.array([0.3, -0.5]), np.array([0.4, -0.45])
     exact = 0.7 * gradients(theta).sum(axis=0)
@@ -227,9 +227,9 @@ def test_the_evidence_has_the_mean_and_the_noise_that_it_says(rate):
 
 
 def test_a_sampled_ratio_of_far_points_is_not_asked_about():
-    crossing = plan("fast-mh", n=20, batch=2).crossing()
+    calibrated = plan("fast-mh", n=20, batch=2).calibrated_mechanism()
     (one,) = collected(plan("fast-mh"), ends(plan("fast-mh"))[:1], 20, fillings(plan("fast-mh"))[0])
-    evidence = crossing.chain.evidence(dict(crossing.drawn.numbers), one, OSEntropy())
+    evidence = calibrated.chain.evidence(dict(calibrated.drawn.numbers), one, OSEntropy())
     assert evidence.ratio_sd(np.zeros(2), np.array([5.0, 5.0])) == math.inf
 
 
@@ -238,7 +238,7 @@ def test_a_long_langevin_chain_comes_to_the_posterior():
     of 2,000 rows, up to the step; its coefficients lie within 6 posterior standard deviations (about 0.1 and 0.15) of
     where the data were made with probability beyond 1 - 1e-6."""
     found = plan("sgld", tacit.GDP(200.0), n=2000, steps=400, draws=50)
-    values = tacit.drawn(tacit.privatize(rows(2000), found, ledger=None)).values
+    values = tacit.released_draws(tacit.privatize(rows(2000), found, ledger=None)).values
     assert values.mean(axis=0) == pytest.approx([0.5, 1.5], abs=0.9)
     assert np.ptp(values[:, 1]) > 0.01
 
@@ -262,8 +262,8 @@ def test_other_models_run():
     for name, (model, schema, said) in cases.items():
         found = tacit.Plan(model, schema, tacit.ApproxDP(2.0, 1e-5), chain("sgld", n=50, **said))
         release = tacit.privatize({c: data[c] for c in schema}, found, ledger=None)
-        assert np.all(np.isfinite(tacit.drawn(release).values)), name
-    assert tacit.drawn(release).predict({"x": [0.0]}).mean.shape == (1,)
+        assert np.all(np.isfinite(tacit.released_draws(release).values)), name
+    assert tacit.released_draws(release).predict({"x": [0.0]}).mean.shape == (1,)
 
 
 def test_the_words_say_what_is_asked_of_the_rows():
@@ -305,9 +305,9 @@ def test_the_attack_has_power():
     """Fresh entropy; fails with probability below 1e-6. Full rows: the scores of 500 runs on either side are apart by
     at least half of mu = 2 sqrt(steps) / multiplier, in their own standard deviations, and by no more than mu."""
     found = plan("sgld", tacit.GDP(3.0), n=3, steps=3)
-    crossing = found.crossing()
+    calibrated = found.calibrated_mechanism()
     filling = fillings(found)[0]
-    pair = furthest(crossing, found, ends(found), filling)
-    first, second = (np.array(one.scores) for one in transcripts(crossing, found, pair, filling, 500))
+    pair = furthest(calibrated, found, ends(found), filling)
+    first, second = (np.array(one.scores) for one in transcripts(calibrated, found, pair, filling, 500))
     apart = (second.mean() - first.mean()) / math.sqrt((first.var() + second.var()) / 2)
     assert 1.5 < apart < 3.0 + 0.5

@@ -10,8 +10,8 @@ import pytest
 
 from tacit.errors import InputError
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.posterior_sample.loss import Settings
-from tacit.mechanisms.posterior_sample.unclamped_rows import FarRowMap
+from tacit.mechanisms.posterior_sample.loss import DrawSettings
+from tacit.mechanisms.posterior_sample.unclamped_rows import UnclampedRowMap
 from tacit.mechanisms.targets import beta_densities as densities
 from tacit.mechanisms.targets.bounded_density import BoundedDensity
 from tacit.privacy.beta_divergence import (
@@ -26,14 +26,14 @@ from tacit.privacy.beta_divergence import (
     gaussian,
     weight_for,
 )
-from tacit.privacy.poisson_range import Counts, power_sum
+from tacit.privacy.poisson_range import PoissonLossRange, power_sum
 from tacit.runtime.backend import float64
 from tacit.statistics.design import Sign, constant
 
 
 @dataclass(frozen=True)
 class StudentT(BoundedDensity):
-    """A model of somebody's own: a t law with 4 degrees of freedom around theta'x, charged as any density."""
+    """A model of somebody's own: a t distribution with 4 degrees of freedom around theta'x, charged as any density."""
 
     scale_min: float
 
@@ -62,7 +62,7 @@ class StudentT(BoundedDensity):
 
 @dataclass(frozen=True)
 class Heteroscedastic(BoundedDensity):
-    """A normal law whose standard deviation depends on x: sigma = sigma_min + exp(v + gamma'x)."""
+    """A normal distribution whose standard deviation depends on x: sigma = sigma_min + exp(v + gamma'x)."""
 
     sigma_min: float
 
@@ -85,15 +85,15 @@ class Heteroscedastic(BoundedDensity):
         return (2 * math.pi * self._sigma(theta, x) ** 2) ** (-(beta - 1) / 2) / math.sqrt(beta)
 
 
-BERNOULLI = densities.Bernoulli(("x",), 3.0)
+BERNOULLI = densities.BernoulliDensity(("x",), 3.0)
 
 
 def loss_of(density, theta, x, y, beta):
     """The loss of rows, by the code that a release runs."""
     import jax.numpy as jnp
 
-    row_map = FarRowMap((constant(),), Sign("y", "y"))
-    loss = BetaLoss(row_map, Settings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), density)
+    row_map = UnclampedRowMap((constant(),), Sign("y", "y"))
+    loss = BetaLoss(row_map, DrawSettings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), density)
     with float64():
         arrays = [jnp.asarray(np.asarray(v, float)) for v in (theta, x, y)]
         return np.asarray(loss.record_losses(*arrays, {"beta": beta, "weight": 1.0}))
@@ -138,7 +138,7 @@ def test_the_loss_of_one_of_several_classes(logits, y, beta, expected):
     ],
 )
 def test_the_loss_of_a_normal_response(y, mean, sigma, beta, expected):
-    density = densities.Normal(("x",), 3.0, sigma / 2, 1.0, 1.0)
+    density = densities.NormalDensity(("x",), 3.0, sigma / 2, 1.0, 1.0)
     assert loss_of(density, [mean, math.log(sigma / 2)], [[1.0]], [y], beta)[0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -151,7 +151,7 @@ def test_the_loss_of_a_normal_response(y, mean, sigma, beta, expected):
     ],
 )
 def test_the_loss_of_a_count(y, mu, beta, expected):
-    density = densities.Poisson(("x",), 3.0, "log")
+    density = densities.PoissonDensity(("x",), 3.0, "log")
     assert loss_of(density, [math.log(mu)], [[1.0]], [y], beta)[0] == pytest.approx(expected, abs=1e-9)
 
 
@@ -173,13 +173,13 @@ def test_for_two_classes_beta_2_and_twice_beta_3_differ_by_a_constant():
     ],
 )
 def test_a_count_moves_its_loss_by_less_than_a_probability_can(beta, expected):
-    assert 1 <= epsilon_of(Counts(), beta, 1.0) / expected <= 1 + 2e-6
-    assert epsilon_of(Counts(), beta, 1.0) < epsilon_of(Probabilities(), beta, 1.0)
+    assert 1 <= epsilon_of(PoissonLossRange(), beta, 1.0) / expected <= 1 + 2e-6
+    assert epsilon_of(PoissonLossRange(), beta, 1.0) < epsilon_of(Probabilities(), beta, 1.0)
 
 
 def test_far_from_one_and_near_to_it_a_count_is_charged_as_a_probability():
     for beta in (1.0005, 30.0):
-        assert Counts().at(beta) == pytest.approx(1 / (beta - 1), rel=1e-9)
+        assert PoissonLossRange().at(beta) == pytest.approx(1 / (beta - 1), rel=1e-9)
 
 
 def test_the_sum_of_powers_falls_with_the_mean():
@@ -254,7 +254,9 @@ def test_published_calibration_by_prior_variance_is_off_by_this_much():
         assert epsilon_of(gaussian(0.1), beta_for(gaussian(sd), nominal), 1.0) == pytest.approx(true, rel=1e-9)
 
 
-@pytest.mark.parametrize("loss_range", [Probabilities(), Counts(), gaussian(0.1), gaussian(2.0), AnyDensity(3.0)])
+@pytest.mark.parametrize(
+    "loss_range", [Probabilities(), PoissonLossRange(), gaussian(0.1), gaussian(2.0), AnyDensity(3.0)]
+)
 def test_the_weight_uses_the_budget_up_and_no_more(loss_range):
     for epsilon in (0.01, 1.0, 20.0):
         for beta in (1.2, default_beta(epsilon), 5.0):
@@ -285,9 +287,9 @@ def test_the_turning_point_of_any_density_is_its_minimum():
 CASES = {
     "logistic": (BERNOULLI, 2),
     "softmax": (densities.Softmax(("a",) * 8, 3.0, 4), 8),
-    "poisson": (densities.Poisson(("a", "b"), 3.0, "log"), 2),
-    "softplus": (densities.Poisson(("a", "b"), 3.0, "softplus"), 2),
-    "normal": (densities.Normal(("a", "b"), 3.0, 0.1, 1.0, 1.0), 3),
+    "poisson": (densities.PoissonDensity(("a", "b"), 3.0, "log"), 2),
+    "softplus": (densities.PoissonDensity(("a", "b"), 3.0, "softplus"), 2),
+    "normal": (densities.NormalDensity(("a", "b"), 3.0, 0.1, 1.0, 1.0), 3),
     "heteroscedastic": (Heteroscedastic(("a", "b"), 3.0, 0.1), 5),
     "student": (StudentT(("a", "b"), 3.0, 0.1), 3),
 }

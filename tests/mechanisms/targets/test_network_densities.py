@@ -10,7 +10,7 @@ import pytest
 import tacit
 from tacit.errors import InputError
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.posterior_sample.loss import Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
 from tacit.models.network import output, weight_names
 from tacit.privacy.beta_divergence import Probabilities, gaussian
@@ -23,7 +23,7 @@ NORMAL = NetworkNormal(NAMES, 1.0, LEAST, 1.0, 4 * LEAST**2, 1.0, HIDDEN)
 
 
 def loss_of(density, beta):
-    return BetaLoss(None, Settings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), density, beta)
+    return BetaLoss(None, DrawSettings(loss="beta-divergence", sampler="mcmc", gamma=1e-7), density, beta)
 
 
 def by_hand(theta, x):
@@ -148,9 +148,11 @@ def test_a_plan_is_priced_at_its_budget_and_reads_back(formula, budget):
     plan = plan_of(formula, budget=budget)
     assert tacit.Plan.from_toml(plan.to_toml()) == plan
     assert plan.event().satisfies(budget)
-    numbers = dict(plan.crossing().law.numbers)
-    assert not plan.crossing().loss.event({**numbers, "weight": 1.001 * numbers["weight"]}).satisfies(budget)
-    assert any("Markov chain" in sentence for sentence in plan.crossing().assumes)
+    numbers = dict(plan.calibrated_mechanism().noise_parameters.numbers)
+    assert (
+        not plan.calibrated_mechanism().loss.event({**numbers, "weight": 1.001 * numbers["weight"]}).satisfies(budget)
+    )
+    assert any("Markov chain" in sentence for sentence in plan.calibrated_mechanism().assumes)
 
 
 def test_a_plan_file_says_the_family_and_the_units():
@@ -177,13 +179,13 @@ gamma = 1e-9
 """
     plan = tacit.Plan.from_toml(text)
     assert plan.model == tacit.Network("k ~ a + c", hidden=7)
-    names = plan.crossing().entries
+    names = plan.calibrated_mechanism().entries
     assert len(names) == 7 * 4 + 7 + 1
     assert names[0] == "unit 1: Intercept"
     assert names[-1] == "output: constant"
     assert "sigma" not in names
-    assert plan_of("y ~ a", hidden=1).crossing().entries[-1] == "sigma"
-    assert dict(plan.crossing().law.numbers) == {
+    assert plan_of("y ~ a", hidden=1).calibrated_mechanism().entries[-1] == "sigma"
+    assert dict(plan.calibrated_mechanism().noise_parameters.numbers) == {
         "beta": pytest.approx(3.0, rel=1e-2),
         "weight": pytest.approx(1.0, rel=1e-2),
     }
@@ -233,8 +235,8 @@ def test_a_network_with_a_number_by_hand_predicts_in_the_units_of_the_data():
     found = model.predict(draws, SCHEMA, {"a": [0.0, 0.5, 1.0]}, np.random.default_rng(0))
     by_first = 2 + 2 * (0.25 + 0.5 * np.tanh([0.0, 0.5, 1.0]))
     assert found == pytest.approx(np.stack([by_first, np.zeros(3)]))
-    chances = tacit.Network("k ~ a", hidden=1).predict({"theta": draws["theta"]}, SCHEMA, {"a": [0.0]}, None)
-    assert chances[:, 0] == pytest.approx(1 / (1 + np.exp([-0.25, 1.0])))
+    probabilities = tacit.Network("k ~ a", hidden=1).predict({"theta": draws["theta"]}, SCHEMA, {"a": [0.0]}, None)
+    assert probabilities[:, 0] == pytest.approx(1 / (1 + np.exp([-0.25, 1.0])))
 
 
 def test_rows_go_in_and_predictions_come_out(tmp_path, capsys):
@@ -251,7 +253,7 @@ def test_rows_go_in_and_predictions_come_out(tmp_path, capsys):
     release = tacit.privatize(rows, plan, ledger=None)
     path = tmp_path / "network.json"
     release.save(path)
-    found = tacit.drawn(path)
+    found = tacit.released_draws(path)
     at = {"a": [-0.8, -0.2, 0.0, 0.5], "b": [1.0, 9.0, 5.0, 3.0]}
     prediction = found.predict(at)
     assert prediction.draws.shape == (3, 4)
@@ -262,7 +264,7 @@ def test_rows_go_in_and_predictions_come_out(tmp_path, capsys):
     low, high = prediction.interval(0.5)
     assert (low <= high).all()
     named = found.coefficients()
-    assert list(named) == list(release.plan.crossing().loss.parameters)
+    assert list(named) == list(release.plan.calibrated_mechanism().loss.parameters)
     # 0.4 of the response is 0.2 in mapped units; released numbers are rounded after the draw.
     assert (named["sigma"] >= 0.2 - 1e-5).all()
 
@@ -270,7 +272,7 @@ def test_rows_go_in_and_predictions_come_out(tmp_path, capsys):
 
     from tacit.cli.main import app
 
-    shown = CliRunner().invoke(app, ["drawn", str(path), "--json"])
+    shown = CliRunner().invoke(app, ["draws", str(path), "--json"])
     assert shown.exit_code == 0
     printed = json.loads(shown.stdout)
     assert printed["units"] == "mapped"

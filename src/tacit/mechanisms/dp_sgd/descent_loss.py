@@ -21,10 +21,10 @@ from tacit.mechanisms.iterative.noisy_loss import START, NoisyLoss
 from tacit.mechanisms.iterative.private_sums import Answer, PriorTerms, PrivateSums
 from tacit.mechanisms.iterative.row_bounds import RowBounds, row_bounds
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss, beta_divergence
-from tacit.mechanisms.posterior_sample.loss import Numbers, positive
+from tacit.mechanisms.posterior_sample.loss import LossParameters, positive
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
-from tacit.noise.noisy_steps import NoisySteps, calibrated_steps, chance_below
+from tacit.noise.noisy_steps import NoisySteps, calibrated_steps, threshold_below
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
@@ -34,7 +34,7 @@ from tacit.schema import Schema
 class LogScore(BetaLoss):
     """l = -ln f(y | x, theta), the log-likelihood's loss, for the densities that the beta-divergence is made for."""
 
-    def record_losses(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def record_losses(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """-ln f of every row."""
         return -self.density.log_density(theta, x, y)
 
@@ -55,7 +55,7 @@ class DescentLoss(NoisyLoss):
         beta = self.descent.beta
         if beta is None:
             return CLIP if self.descent.clip is None else float(self.descent.clip)
-        return row_bounds(self.inner, beta, self.descent.clip).slope
+        return row_bounds(self.inner, beta, self.descent.clip).gradient_norm
 
     def calibrate(self, budget: Guarantee) -> dict[str, float]:
         """The least noise for the budget, and the learning rate that goes with it unless it was said.
@@ -63,7 +63,7 @@ class DescentLoss(NoisyLoss):
         ``scale`` is the noise in whole units, of which a row's longest vector has `NoisySteps.radius`.
         """
         descent, clip = self.descent, self.clip()
-        steps = calibrated_steps(budget, chance_below(descent.rate), descent.count)
+        steps = calibrated_steps(budget, threshold_below(descent.rate), descent.count)
         noise = float(steps.multiplier) * clip / descent.expected_batch
         rate = descent.learning_rate
         numbers = {
@@ -75,8 +75,8 @@ class DescentLoss(NoisyLoss):
         }
         return numbers if descent.beta is None else {**numbers, "beta": descent.beta}
 
-    def steps(self, numbers: Numbers) -> NoisySteps:
-        """The law of the noisy sums; refuses numbers that make no sense."""
+    def steps(self, numbers: LossParameters) -> NoisySteps:
+        """The distribution of the noisy sums; refuses numbers that make no sense."""
         said = {"rate": self.descent.rate, "steps": float(self.descent.count), "clip": self.clip()}
         if self.descent.beta is not None:
             said["beta"] = self.descent.beta
@@ -87,9 +87,9 @@ class DescentLoss(NoisyLoss):
         if not (math.isfinite(scale) and 1 <= scale < 2**60 and scale == int(scale)):
             raise expected("scale", scale, "to be a whole number, at least 1")
         positive("learning_rate", rate)
-        return NoisySteps(int(scale), chance_below(self.descent.rate), self.descent.count)
+        return NoisySteps(int(scale), threshold_below(self.descent.rate), self.descent.count)
 
-    def event(self, numbers: Numbers) -> Event:
+    def event(self, numbers: LossParameters) -> Event:
         """That of all noisy sums.
 
         Proof: `PrivateSums` gives one answer a step, a step of `NoisySteps` whose point follows from earlier answers
@@ -99,16 +99,18 @@ class DescentLoss(NoisyLoss):
         """
         return self.steps(numbers).event()
 
-    def assumes(self, numbers: Numbers) -> tuple[str, ...]:
+    def assumes(self, numbers: LossParameters) -> tuple[str, ...]:
         """Nothing about where it ends; time is not protected."""
         return ("nobody sees how long the descent took",)
 
-    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+    def draw(
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
+    ) -> Sequence[Sequence[float] | None]:
         """The last point."""
         return [self.inner.released(self.states(numbers, collected, n, entropy)[-1])]
 
     def states(
-        self, numbers: Numbers, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
     ) -> list[Any]:
         """All points; ``record`` is filled with the noisy sums that they were made from."""
         evidence = self.evidence(numbers, collected, entropy, record)
@@ -121,7 +123,7 @@ class DescentLoss(NoisyLoss):
         return points
 
     def evidence(
-        self, numbers: Numbers, collected: Any, entropy: Entropy, record: list[Answer] | None = None
+        self, numbers: LossParameters, collected: Any, entropy: Entropy, record: list[Answer] | None = None
     ) -> PrivateSums:
         """The rows behind their noise."""
         x, y = collected.arrays()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import did_you_mean, expected
-from tacit.mechanisms.posterior_sample.loss import Settings, positive
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, positive
 from tacit.privacy.beta_divergence import check_beta
 
 KEYS = ("beta", "density", "sigma_min")
@@ -64,7 +64,7 @@ class DescentSettings:
                     "beta", self.options["beta"], "to be left out for loss log-likelihood, which has no power"
                 )
             check_beta(self.options["beta"])
-        whole = Settings(prior=self.prior, grid=self.grid, options=self.options)
+        whole = DrawSettings(prior=self.prior, grid=self.grid, options=self.options)
         object.__setattr__(self, "prior", whole.prior)
         object.__setattr__(self, "options", whole.options)
 
@@ -107,9 +107,9 @@ class DescentSettings:
         """The power, where the loss has one."""
         return float(self.options.get("beta", BETA)) if self.loss == "beta-divergence" else None
 
-    def loss_settings(self) -> Settings:
+    def loss_settings(self) -> DrawSettings:
         """Those of the loss that is descended on."""
-        return Settings(loss="beta-divergence", prior=self.prior, n=self.n, grid=self.grid, options=self.options)
+        return DrawSettings(loss="beta-divergence", prior=self.prior, n=self.n, grid=self.grid, options=self.options)
 
 
 def default_rate(clip: float, noise: float, size: int, steps: int) -> float:

@@ -10,7 +10,7 @@ from tacit.bibliography import ABADI_2016, ZHU_2022, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.dp_sgd.descent_loss import DescentLoss, descent_loss
 from tacit.mechanisms.dp_sgd.descent_settings import KEYS, DescentSettings
-from tacit.mechanisms.mechanism import Law
+from tacit.mechanisms.mechanism import NoiseParameters
 from tacit.mechanisms.posterior_sample.posterior_sample import Drawing, PosteriorDraws, plain_value
 from tacit.models.model import Model
 from tacit.privacy.guarantees import Guarantee
@@ -44,10 +44,12 @@ class DPSGD(DescentSettings, Drawing):
         """One point."""
         return 1
 
-    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> DescentPoint:
+    def calibrated_mechanism(
+        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+    ) -> DescentPoint:
         """The descent with noise calibrated to the budget, or with the numbers that a release has."""
         loss = descent_loss(model, schema, self)
-        drawn = self.drawn(loss, budget, law, named=self.loss, draws=1, grid=self.grid)
+        drawn = self.drawn(loss, budget, noise_parameters, named=self.loss, draws=1, grid=self.grid)
         return DescentPoint(loss, drawn)
 
     def to_plain(self) -> dict[str, Any]:

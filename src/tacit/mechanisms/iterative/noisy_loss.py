@@ -8,8 +8,8 @@ from typing import Any
 
 from tacit.mechanisms.iterative.private_sums import Answer
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.posterior_sample.loss import Loss, Numbers, Settings
-from tacit.mechanisms.posterior_sample.rows import Rows
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, Loss, LossParameters
+from tacit.mechanisms.posterior_sample.rows import CollectedRows
 from tacit.noise.entropy import Entropy
 from tacit.noise.noisy_steps import NoisySteps
 from tacit.privacy.basis import Basis
@@ -25,7 +25,7 @@ class NoisyLoss(Loss):
     inner: BetaLoss
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> DrawSettings:
         """Those of the loss."""
         return self.inner.settings
 
@@ -53,16 +53,16 @@ class NoisyLoss(Loss):
         """Parameters may be anything."""
         return self.inner.bounds
 
-    def collector(self) -> Rows:
+    def accumulator(self) -> CollectedRows:
         """Mapped and clamped rows."""
-        return self.inner.collector()
+        return self.inner.accumulator()
 
     @abstractmethod
-    def steps(self, numbers: Numbers) -> NoisySteps:
-        """The law of the noisy sums; refuses numbers that make no sense."""
+    def steps(self, numbers: LossParameters) -> NoisySteps:
+        """The distribution of the noisy sums; refuses numbers that make no sense."""
 
     @abstractmethod
     def states(
-        self, numbers: Numbers, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
     ) -> list[Any]:
         """All points on the way; ``record`` is filled with the noisy sums that they were made from."""

@@ -30,7 +30,8 @@ class Answer:
 
 
 class PrivateSums:
-    """`tacit.private_samplers.private_evidence.Evidence` about rows ``x`` (n, columns) and ``y``, by the law ``steps``.
+    """`tacit.private_samplers.private_evidence.RowPotential` about rows ``x`` (n, columns) and ``y``, by the
+    distribution ``steps``.
 
     Proof: of privacy, for replace-one neighbours and the Euclidean norm. Each answer is a noisy sum as `NoisySteps`
     describes it: `RowSums` makes of every row a whole vector of norm at most the radius, in units of bound / radius
@@ -67,11 +68,13 @@ class PrivateSums:
     @property
     def gradient_sd(self) -> float:
         """weight / rate times the multiplier times the longest gradient."""
-        return self.weight / self.rate * float(self.steps.multiplier) * self.bounds.slope
+        return self.weight / self.rate * float(self.steps.multiplier) * self.bounds.gradient_norm
 
     def gradient(self, theta: Any) -> Any:
         """weight / rate times a noisy sum of gradients."""
-        return self.weight / self.rate * self._noisy(RowGradient(self.loss), theta, self.bounds.slope, len(theta))
+        return (
+            self.weight / self.rate * self._noisy(RowGradient(self.loss), theta, self.bounds.gradient_norm, len(theta))
+        )
 
     def ratio_sd(self, theta: Any, proposal: Any) -> float:
         """The multiplier times the most that one row can add."""

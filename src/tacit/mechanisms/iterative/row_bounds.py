@@ -7,21 +7,27 @@ from dataclasses import dataclass
 
 from tacit.errors import expected
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.targets.beta_densities import Bernoulli, Normal, Softmax
-from tacit.privacy.beta_slopes import bernoulli_slope, normal_mean_slope, normal_scale_slope, softmax_slope
+from tacit.mechanisms.targets.beta_densities import BernoulliDensity, NormalDensity, Softmax
+from tacit.privacy.beta_gradients import (
+    bernoulli_gradient_bound,
+    normal_mean_gradient_bound,
+    normal_scale_gradient_bound,
+    softmax_gradient_bound,
+)
 from tacit.privacy.rounding import float_above
 
 
 @dataclass(frozen=True)
 class RowBounds:
-    """``spread``: at least |l(theta', row) - l(theta, row)| for all of them; ``slope``: at least |grad l|_2, or inf.
+    """``spread``: at least |l(theta', row) - l(theta, row)| for all of them; ``gradient_norm``: at least |grad l|_2,
+    or inf.
 
-    ``proved`` says that no gradient is longer than ``slope``. Where it does not hold, longer ones are clipped, which
-    keeps privacy and bends the posterior.
+    ``proved`` says that no gradient is longer than ``gradient_norm``. Where it does not hold, longer ones are clipped,
+    which keeps privacy and bends the posterior.
     """
 
     spread: float
-    slope: float
+    gradient_norm: float
     proved: bool
 
     def difference(self, distance: float) -> float:
@@ -29,10 +35,10 @@ class RowBounds:
 
         Proof: it is at most sup l - inf l over theta, which `LossRange` proves to be at most ``spread``. On the segment
         between the two, which lies in the parameter space R^p, it is the integral of a directional derivative of at
-        most ``slope``. Both hold, so the least of them does. Where ``slope`` is a clip the difference is clipped to it
-        as well. []
+        most ``gradient_norm``. Both hold, so the least of them does. Where ``gradient_norm`` is a clip the difference
+        is clipped to it as well. []
         """
-        return min(self.spread, self.slope * distance)
+        return min(self.spread, self.gradient_norm * distance)
 
 
 def row_bounds(loss: BetaLoss, beta: float, clip: float | None) -> RowBounds:
@@ -47,19 +53,21 @@ def row_bounds(loss: BetaLoss, beta: float, clip: float | None) -> RowBounds:
     """
     length = math.sqrt(float_above(loss.rows.norm_squared())) * (1 + 1e-12)
     density = loss.density
-    slope = math.inf
-    kind = type(density)  # not isinstance: another predictor in the same law has other gradients
-    if kind is Bernoulli:
-        slope = bernoulli_slope(beta) * length
+    gradient_norm = math.inf
+    kind = type(density)  # not isinstance: another predictor in the same distribution has other gradients
+    if kind is BernoulliDensity:
+        gradient_norm = bernoulli_gradient_bound(beta) * length
     elif kind is Softmax:
-        slope = softmax_slope(beta) * length
-    elif isinstance(density, Normal) and kind is Normal:
-        slope = math.hypot(normal_mean_slope(beta, density.sigma_min) * length, _scale_slope(density, beta))
-    proved = slope < math.inf and (clip is None or clip >= slope)
-    if clip is None and slope == math.inf:
+        gradient_norm = softmax_gradient_bound(beta) * length
+    elif isinstance(density, NormalDensity) and kind is NormalDensity:
+        gradient_norm = math.hypot(
+            normal_mean_gradient_bound(beta, density.sigma_min) * length, _scale_gradient_bound(density, beta)
+        )
+    proved = gradient_norm < math.inf and (clip is None or clip >= gradient_norm)
+    if clip is None and gradient_norm == math.inf:
         raise expected("clip", None, "to be said: no bound on the gradient of this model's loss is proved")
-    return RowBounds(density.loss_range.at(beta), slope if clip is None else min(slope, clip), proved)
+    return RowBounds(density.loss_range.at(beta), gradient_norm if clip is None else min(gradient_norm, clip), proved)
 
 
-def _scale_slope(density: Normal, beta: float) -> float:
-    return normal_scale_slope(beta, density.sigma_min)
+def _scale_gradient_bound(density: NormalDensity, beta: float) -> float:
+    return normal_scale_gradient_bound(beta, density.sigma_min)

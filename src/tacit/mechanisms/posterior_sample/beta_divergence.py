@@ -8,8 +8,8 @@
     sigma_min  for normal models: the smallest standard deviation that the model allows, in the units of the response
 
 and its prior has sd, the standard deviation of the coefficients in mapped units; normal models also ``shape`` and
-``scale`` of the inverse gamma law of sigma^2 in mapped units, 1 and (2 sigma_min)^2 unless said. With neither beta nor
-weight beta is `default_beta` and the weight is the largest that the budget allows.
+``scale`` of the inverse gamma distribution of sigma^2 in mapped units, 1 and (2 sigma_min)^2 unless said. With neither
+beta nor weight beta is `default_beta` and the weight is the largest that the budget allows.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.mechanisms.posterior_sample.loss import Numbers, Settings, positive
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, LossParameters, positive
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
-from tacit.mechanisms.posterior_sample.rows import Cells, Codes, Response
-from tacit.mechanisms.posterior_sample.unclamped_rows import FarRowMap
+from tacit.mechanisms.posterior_sample.rows import ClampedResponse, Codes, ResponseMap
+from tacit.mechanisms.posterior_sample.unclamped_rows import UnclampedRowMap
 from tacit.mechanisms.targets import beta_densities as densities
 from tacit.mechanisms.targets.bounded_density import BoundedDensity
 from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
@@ -55,7 +55,7 @@ class BetaLoss(RowLoss):
         """Those of the density."""
         return self.density.parameters
 
-    def record_losses(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def record_losses(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """The loss of every row (jewson2023, equation 4)."""
         import jax.numpy as jnp
 
@@ -63,11 +63,11 @@ class BetaLoss(RowLoss):
         powers = jnp.exp((beta - 1) * self.density.log_density(theta, x, y))
         return -powers / (beta - 1) + self.density.power_integral(theta, x, beta) / beta
 
-    def prior_potential(self, theta: Any, numbers: Numbers) -> Any:
+    def prior_potential(self, theta: Any, numbers: LossParameters) -> Any:
         """The density's own."""
         return self.density.prior_potential(theta)
 
-    def difference_range(self, numbers: Numbers) -> Price:
+    def difference_range(self, numbers: LossParameters) -> Price:
         """2 R(beta).
 
         Proof: at the top of `tacit.privacy.beta_divergence`; R is proved by the density's `LossRange`. []
@@ -107,7 +107,7 @@ class BetaLoss(RowLoss):
         one = BoundedRangeEvent(epsilon)
         return self.nearly(one if self.settings.draws == 1 else RepeatedEvent(one, self.settings.draws))
 
-    def exact_event(self, numbers: Numbers) -> Event:
+    def exact_event(self, numbers: LossParameters) -> Event:
         """That of every loss with a bounded range, for a beta and a weight that make sense.
 
         Proof: that of `RowLoss.exact_event`. []
@@ -122,7 +122,9 @@ class BetaLoss(RowLoss):
             raise expected("sampler", self.settings.sampler, "to be mcmc for loss beta-divergence, which is not convex")
         return "mcmc"
 
-    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+    def draw(
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
+    ) -> Sequence[Sequence[float] | None]:
         """By the no-U-turn sampler, or by particles; then from unbounded numbers to those that are released."""
         if self.density.rugged:
             from tacit.private_samplers.particle_draws import draw_by_particles as by_sampler
@@ -149,19 +151,21 @@ class BetaLoss(RowLoss):
 
 
 # (model, schema, options, prior) -> the density and the response; raises where the model does not fit.
-DensityBuilder = Callable[[Regression, Schema, Mapping[str, Any], Mapping[str, Any]], tuple[BoundedDensity, Response]]
+DensityBuilder = Callable[
+    [Regression, Schema, Mapping[str, Any], Mapping[str, Any]], tuple[BoundedDensity, ResponseMap]
+]
 
 
 def _bernoulli(
     model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
-) -> tuple[BoundedDensity, Response]:
+) -> tuple[BoundedDensity, ResponseMap]:
     design = model.design(schema)
-    return densities.Bernoulli(tuple(design.names), _sd(prior)), sign(design.formula.response, schema)
+    return densities.BernoulliDensity(tuple(design.names), _sd(prior)), sign(design.formula.response, schema)
 
 
 def _softmax(
     model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
-) -> tuple[BoundedDensity, Response]:
+) -> tuple[BoundedDensity, ResponseMap]:
     design = model.design(schema)
     name = design.formula.response
     levels = schema.category(name).levels
@@ -171,7 +175,7 @@ def _softmax(
 
 def _normal(
     model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
-) -> tuple[BoundedDensity, Response]:
+) -> tuple[BoundedDensity, ResponseMap]:
     design = model.design(schema)
     if "sigma_min" not in options:
         raise InputError(
@@ -182,30 +186,30 @@ def _normal(
     sigma_min = positive("sigma_min", options["sigma_min"]) / response.scale
     shape = positive("shape", prior.get("shape", 1.0))
     scale = positive("scale", prior.get("scale", 4 * sigma_min**2))
-    density = densities.Normal(tuple(design.names), _sd(prior), sigma_min, shape, scale, response.scale)
+    density = densities.NormalDensity(tuple(design.names), _sd(prior), sigma_min, shape, scale, response.scale)
     return density, response
 
 
 def _poisson(
     model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
-) -> tuple[BoundedDensity, Response]:
+) -> tuple[BoundedDensity, ResponseMap]:
     if not isinstance(model, PoissonRegression):
         raise expected("family", model.family, "to be poisson-regression for counts")
     design, name = model.design(schema), model.design(schema).formula.response
-    density = densities.Poisson(tuple(design.names), _sd(prior), model.link)
-    return density, Cells(name, 0.0, float(model.most(schema)), name)
+    density = densities.PoissonDensity(tuple(design.names), _sd(prior), model.link)
+    return density, ClampedResponse(name, 0.0, float(model.most(schema)), name)
 
 
 def _network(
     model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
-) -> tuple[BoundedDensity, Response]:
+) -> tuple[BoundedDensity, ResponseMap]:
     if not isinstance(model, Network):
         raise expected("family", model.family, "to be network for the density of one")
     names, sd = model.weights(schema), positive("prior sd", prior.get("sd", _NETWORK_SD))
     if model.classifies(schema):
         return NetworkBernoulli(names, sd, model.hidden), sign(model.design(schema).formula.response, schema)
     normal, response = _normal(model, schema, options, prior)
-    assert isinstance(normal, densities.Normal)
+    assert isinstance(normal, densities.NormalDensity)
     scatter = normal.sigma_min, normal.shape, normal.scale, normal.unit
     return NetworkNormal(names, sd, *scatter, model.hidden), response
 
@@ -226,7 +230,7 @@ OF_FAMILY = {
 }
 
 
-def beta_divergence(model: Model, schema: Schema, settings: Settings) -> BetaLoss:
+def beta_divergence(model: Model, schema: Schema, settings: DrawSettings) -> BetaLoss:
     """The loss of a plan, refused where it does not fit."""
     options = settings.options
     if not isinstance(model, Regression) or ("density" not in options and model.family not in OF_FAMILY):
@@ -245,11 +249,11 @@ def beta_divergence(model: Model, schema: Schema, settings: Settings) -> BetaLos
     if not isinstance(name, str) or name not in DENSITIES:
         raise expected("density", name, f"to be one of {', '.join(DENSITIES)}{did_you_mean(name, DENSITIES)}")
     density, response = DENSITIES[name](model, schema, options, settings.prior)
-    known = ("sd", "shape", "scale") if isinstance(density, densities.Normal) else ("sd",)
+    known = ("sd", "shape", "scale") if isinstance(density, densities.NormalDensity) else ("sd",)
     for key in settings.prior:
         if key not in known and name in OF_FAMILY.values():
             raise expected("prior", key, f"to be one of {', '.join(known)}{did_you_mean(key, known)}")
-    return BetaLoss(FarRowMap(model.design(schema).columns, response), settings, density)
+    return BetaLoss(UnclampedRowMap(model.design(schema).columns, response), settings, density)
 
 
 def _sd(prior: Mapping[str, Any]) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.errors import expected
 from tacit.mechanisms.posterior_sample.logistic_loss import LogisticLoss, checked, logistic_rows
-from tacit.mechanisms.posterior_sample.loss import Loss, Numbers, Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, Loss, LossParameters
 from tacit.models.logistic import LogisticRegression
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
@@ -31,7 +31,7 @@ class BoundedLogisticLoss(LogisticLoss):
 
     bound: float
 
-    def difference_range(self, numbers: Numbers) -> Price:
+    def difference_range(self, numbers: LossParameters) -> Price:
         """2 c, c = ``bound``, over theta in the ball; also where only the response is private.
 
         Proof: log f(y | x, theta) = -log(1 + exp(-y theta'x)) with |theta'x| <= c lies in an interval of length exactly
@@ -73,14 +73,16 @@ class BoundedLogisticLoss(LogisticLoss):
             )
         return "rejection"
 
-    def prior_potential(self, theta: Any, numbers: Numbers) -> Any:
+    def prior_potential(self, theta: Any, numbers: LossParameters) -> Any:
         """The Gaussian prior's inside the ball, infinite outside."""
         import jax.numpy as jnp
 
         square = theta @ theta
         return jnp.where(square <= self.radius**2, numbers["precision"] / 2 * square, jnp.inf)
 
-    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+    def draw(
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
+    ) -> Sequence[Sequence[float] | None]:
         """By rejection inside the ball."""
         from tacit.private_samplers.ball_rejection import draw_in_ball
 
@@ -97,7 +99,7 @@ def cosh_share(bound: float, size: int) -> float:
     return math.exp(-size * (bound / 2 + math.log1p(math.exp(-bound)) - math.log(2)))
 
 
-def bounded_logistic(model: Model, schema: Schema, settings: Settings) -> Loss:
+def bounded_logistic(model: Model, schema: Schema, settings: DrawSettings) -> Loss:
     """The bounded logistic loss of a plan; ``bound`` must be said."""
     if not isinstance(model, LogisticRegression):
         raise expected("family", model.family, "to be logistic for loss bounded-log-likelihood")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import expected
-from tacit.mechanisms.posterior_sample.loss import SAMPLERS, Loss, Numbers, Settings
+from tacit.mechanisms.posterior_sample.loss import SAMPLERS, DrawSettings, Loss, LossParameters
 from tacit.models.conjugate import Conjugacy, ConjugateModel
 from tacit.models.model import Model
 from tacit.noise.continuous import log_gamma_number, normal, shares
@@ -25,7 +25,7 @@ from tacit.privacy.conjugate_renyi import gaussian_mu_squared
 from tacit.privacy.events import Event, GaussianEvent
 from tacit.privacy.guarantees import ApproxDP, Guarantee, RenyiDP
 from tacit.schema import Schema
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 
 _SMALLEST = 1e-9  # weight or scale: below it a draw says nothing about the rows
 _HALVINGS = 60
@@ -36,10 +36,10 @@ class ConjugateLoss(Loss):
     """The log-likelihood of a conjugate family, drawn from exactly."""
 
     conjugacy: Conjugacy
-    sampling: Settings
+    sampling: DrawSettings
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> DrawSettings:
         """Those it was built with."""
         return self.sampling
 
@@ -69,7 +69,7 @@ class ConjugateLoss(Loss):
         """
         return dict(_calibrated(self, budget))
 
-    def event(self, numbers: Numbers) -> Event:
+    def event(self, numbers: LossParameters) -> Event:
         """A `ConjugateEvent`, or for a normal mean a `GaussianEvent`.
 
         Proof: a draw from the posterior of the rows, with coins of its own, rounded to the grid (post-processing). One
@@ -104,22 +104,24 @@ class ConjugateLoss(Loss):
         """
         return SAMPLERS[self.sampler]
 
-    def assumes(self, numbers: Numbers) -> tuple[str, ...]:
+    def assumes(self, numbers: LossParameters) -> tuple[str, ...]:
         """Ideal arithmetic, and a clock that nobody reads."""
         return ("exact draw, ideal arithmetic", "nobody sees how long the draw took")
 
-    def collector(self) -> Sums:
+    def accumulator(self) -> Sums:
         """Exact sums of no rows."""
         return Sums(self.conjugacy.statistic)
 
-    def coordinates(self, numbers: Numbers) -> tuple[float, ...]:
+    def coordinates(self, numbers: LossParameters) -> tuple[float, ...]:
         """The prior's coordinates as used; a normal mean's own mean is not scaled."""
         scale, prior = self._scale(numbers), self.conjugacy.prior
         if self.conjugacy.kind == "normal":
             return float(prior[0]), float(prior[1] / scale)
         return tuple(float(value / scale) for value in prior)
 
-    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+    def draw(
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
+    ) -> Sequence[Sequence[float] | None]:
         """Gamma, Dirichlet or normal numbers from fresh bytes."""
         statistic = self.conjugacy.statistic
         sums = [total / statistic.unit for total in collected.totals]
@@ -144,14 +146,14 @@ class ConjugateLoss(Loss):
             case _:
                 return shares([prior[0] + r * (n - sums[0]), prior[1] + r * sums[0]], entropy)[1:]
 
-    def _weight(self, numbers: Numbers) -> Fraction:
+    def _weight(self, numbers: LossParameters) -> Fraction:
         return _share("weight", numbers.get("weight"))
 
-    def _scale(self, numbers: Numbers) -> Fraction:
+    def _scale(self, numbers: LossParameters) -> Fraction:
         return _share("scale", numbers.get("scale"))
 
 
-def conjugate_loss(model: Model, schema: Schema, settings: Settings) -> ConjugateLoss:
+def conjugate_loss(model: Model, schema: Schema, settings: DrawSettings) -> ConjugateLoss:
     """The conjugate density of a plan, the mechanism's prior with public data folded in."""
     assert isinstance(model, ConjugateModel)
     if settings.sampler not in (None, "exact"):
@@ -195,7 +197,7 @@ def _why_not(loss: ConjugateLoss, budget: Guarantee) -> str:
     if isinstance(budget, ApproxDP | RenyiDP):
         return "to be met by a draw: with this prior even a faint trace of the data gives too much away"
     if loss.conjugacy.kind == "normal":
-        return "to be mu, rho, an order with epsilon, or epsilon with delta: a normal law has no pure epsilon"
+        return "to be mu, rho, an order with epsilon, or epsilon with delta: a normal distribution has no pure epsilon"
     return (
         "to be an order with epsilon, or epsilon with delta: the divergence of such draws is infinite from some order "
         "on, so that no pure epsilon, no rho and no mu holds"

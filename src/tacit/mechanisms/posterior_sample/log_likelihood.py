@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacit.errors import expected
 from tacit.mechanisms.posterior_sample.conjugate import conjugate_loss
 from tacit.mechanisms.posterior_sample.logistic_loss import logistic_loss
-from tacit.mechanisms.posterior_sample.loss import Loss, Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, Loss
 from tacit.mechanisms.posterior_sample.softmax_loss import softmax_loss
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.logistic import LogisticRegression
@@ -14,7 +14,7 @@ from tacit.models.softmax import SoftmaxRegression
 from tacit.schema import Schema
 
 
-def log_likelihood(model: Model, schema: Schema, settings: Settings) -> Loss:
+def log_likelihood(model: Model, schema: Schema, settings: DrawSettings) -> Loss:
     """Exact draws for conjugate families; logistic and softmax regressions by the Gaussian-DP bound.
 
     Linear and Poisson regressions have log-likelihoods whose gradient has no bound, so nothing can be proved for them.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.mechanisms.posterior_sample.loss import Numbers, Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, LossParameters
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 from tacit.mechanisms.posterior_sample.rows import RowMap
 from tacit.models.logistic import LogisticRegression
@@ -34,7 +34,7 @@ class LogisticLoss(RowLoss):
         """The coefficients, in mapped units."""
         return self.names
 
-    def record_losses(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def record_losses(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """log(1 + exp(-y theta'x)), without overflow."""
         import jax.numpy as jnp
 
@@ -50,7 +50,7 @@ class LogisticLoss(RowLoss):
         """R^2 / 4."""
         return True
 
-    def curvature(self, numbers: Numbers) -> float:
+    def curvature(self, numbers: LossParameters) -> float:
         """R^2 / 4: the Hessian is s (1 - s) x x' with s in (0, 1)."""
         return float(self.rows.norm_squared()) / 4
 
@@ -59,7 +59,7 @@ class LogisticLoss(RowLoss):
         """R: the third derivative of log(1 + e^-t) is at most its second, times x'u <= R |u| for the chain rule."""
         return math.sqrt(float(self.rows.norm_squared())) * (1 + 1e-12)
 
-    def difference_slope_squared(self, numbers: Numbers) -> Price:
+    def difference_lipschitz_squared(self, numbers: LossParameters) -> Price:
         """G^2 for the difference of two records' losses.
 
         Proof: the gradient of l is -y s x with s = 1/(1 + exp(y theta'x)) in (0, 1), of norm below |x| <= R, so for two
@@ -77,7 +77,7 @@ class LogisticLoss(RowLoss):
             return square
         return square * (4 if len(self.names) > 1 else _ONE_COEFFICIENT**2)
 
-    def hessian(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def hessian(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """weight * X' diag(s (1 - s)) X + precision I."""
         import jax
         import jax.numpy as jnp
@@ -93,7 +93,7 @@ def logistic_rows(model: LogisticRegression, schema: Schema) -> tuple[RowMap, tu
     return RowMap(design.columns, response, as_radius(model.radius)), tuple(design.names)
 
 
-def logistic_loss(model: LogisticRegression, schema: Schema, settings: Settings) -> LogisticLoss:
+def logistic_loss(model: LogisticRegression, schema: Schema, settings: DrawSettings) -> LogisticLoss:
     """The logistic loss of a plan."""
     rows, names = logistic_rows(model, schema)
     return checked(LogisticLoss(rows, settings, names))

@@ -11,9 +11,10 @@ A `Loss` is that density for one model, schema and `Settings`, with everything t
 How to add a loss:
 
 1. For a model with one row at a time in the density, write a subclass of `RowLoss` (`row_loss`): the loss of each
-   record as a JAX function, and what it proves about two records (`difference_range`, or `difference_slope_squared` for
-   a convex loss). The event, the collector of mapped and clamped rows, and the samplers come with it.
-   For a density with its own exact sampler, write a subclass of `Loss` itself, as `conjugate` does.
+   record as a JAX function, and what it proves about two records (`difference_range`, or
+   `difference_lipschitz_squared` for a convex loss). The event, the collector of mapped and clamped rows, and the
+   samplers come with it. For a density with its own exact sampler, write a subclass of `Loss` itself, as `conjugate`
+   does.
 2. Write a builder ``(model, schema, settings) -> Loss`` that refuses what does not fit, with the one error form.
 3. Add a `LossKind` to `registry.LOSSES`: its name, its builder, and the keys of ``[mechanism]`` that are its own
    (they come as ``settings.options``).
@@ -38,9 +39,9 @@ from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.schema import Schema
-from tacit.statistics.collector import Collector
+from tacit.statistics.accumulator import Accumulator
 
-Numbers = Mapping[str, float]
+LossParameters = Mapping[str, float]
 
 TEMPERINGS = ("direct", "diffused", "concentrated")
 SAMPLERS: dict[str, Basis] = {
@@ -55,7 +56,7 @@ CONVERGED = "converged"
 
 
 @dataclass(frozen=True)
-class Settings:
+class DrawSettings:
     """What a ``[mechanism]`` table says about a posterior draw. Everything here is public.
 
     ``draws`` is k, the number of independent draws that are released. ``loss`` names the loss. ``tempering`` says what
@@ -126,7 +127,7 @@ class Loss(ABC):
 
     @property
     @abstractmethod
-    def settings(self) -> Settings:
+    def settings(self) -> DrawSettings:
         """The settings it was built with."""
 
     @property
@@ -152,7 +153,7 @@ class Loss(ABC):
         """
 
     @abstractmethod
-    def event(self, numbers: Numbers) -> Event:
+    def event(self, numbers: LossParameters) -> Event:
         """What ``settings.draws`` draws cost with these numbers, with its proof; refuses numbers that make no sense."""
 
     @property
@@ -161,7 +162,7 @@ class Loss(ABC):
         """Whether `event` has a proof for every data set with the sampler that draws, or rests on an assumption."""
 
     @abstractmethod
-    def assumes(self, numbers: Numbers) -> tuple[str, ...]:
+    def assumes(self, numbers: LossParameters) -> tuple[str, ...]:
         """What the price takes for granted, as sentences without a full stop."""
 
     @property
@@ -169,16 +170,18 @@ class Loss(ABC):
         """How it is drawn from, as the release says it."""
         return "exact"
 
-    def coordinates(self, numbers: Numbers) -> tuple[float, ...]:
+    def coordinates(self, numbers: LossParameters) -> tuple[float, ...]:
         """The coordinates of a conjugate prior as used, for whoever reads the release; none where there is no such."""
         return ()
 
     @abstractmethod
-    def collector(self) -> Collector:
+    def accumulator(self) -> Accumulator:
         """A new, empty collector: sums, or mapped and clamped rows."""
 
     @abstractmethod
-    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+    def draw(
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
+    ) -> Sequence[Sequence[float] | None]:
         """``settings.draws`` independent draws, each a list as long as ``parameters``; None for one that failed.
 
         Nothing else leaves: no diagnostics, no number of tries. It must not raise on account of a row. Where `basis`
@@ -188,7 +191,7 @@ class Loss(ABC):
         """
 
 
-Builder = Callable[[Model, Schema, Settings], Loss]
+Builder = Callable[[Model, Schema, DrawSettings], Loss]
 
 
 @dataclass(frozen=True)

@@ -8,29 +8,29 @@ from typing import Any, ClassVar, Self
 
 from tacit.bibliography import Paper
 from tacit.errors import BrokenMediumError, InputError, did_you_mean, expected
-from tacit.mechanisms.mechanism import Central, Crossing, Law
+from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters
 from tacit.mechanisms.person import Person
-from tacit.mechanisms.posterior_sample.loss import CONVERGED, Loss, Settings
+from tacit.mechanisms.posterior_sample.loss import CONVERGED, DrawSettings, Loss
 from tacit.mechanisms.posterior_sample.registry import loss_for, loss_kind
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
-from tacit.models.draw_law import FAILED, DrawLaw
+from tacit.models.draw_parameters import FAILED, DrawParameters
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import ApproxDP, Guarantee
 from tacit.schema import Schema
-from tacit.statistics.collector import Collector
+from tacit.statistics.accumulator import Accumulator
 
 _LARGEST = 2**61  # of a rounded number: what lies beyond counts as a failure
 
 
 @dataclass(frozen=True)
-class PosteriorDraws(Crossing):
+class PosteriorDraws(CalibratedMechanism):
     """k draws from ``loss`` with the numbers of ``drawn``, rounded to its grid."""
 
     loss: Loss
-    drawn: DrawLaw
+    drawn: DrawParameters
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class PosteriorDraws(Crossing):
         return self.drawn.grid
 
     @property
-    def law(self) -> DrawLaw:
+    def noise_parameters(self) -> DrawParameters:
         """The density and the grid."""
         return self.drawn
 
@@ -80,9 +80,9 @@ class PosteriorDraws(Crossing):
         """
         return self.loss.event(dict(self.drawn.numbers))
 
-    def collector(self) -> Collector:
+    def accumulator(self) -> Accumulator:
         """That of the loss."""
-        return self.loss.collector()
+        return self.loss.accumulator()
 
     def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
         """The draws on the grid; a draw that failed is released as such, whatever the reason."""
@@ -127,24 +127,28 @@ class PosteriorDraws(Crossing):
 class Drawing(Central):
     """A mechanism that releases points of a parameter space, each row being one person: draws, states, an end."""
 
-    law_field: ClassVar[str] = "sample"
+    noise_parameters_field: ClassVar[str] = "sample"
 
     @property
     def person(self) -> Person | None:
         """Every row is one."""
         return None
 
-    def law_from_plain(self, plain: object) -> DrawLaw:
+    def noise_parameters_from_plain(self, plain: object) -> DrawParameters:
         """Read a release's sample."""
-        return DrawLaw.from_plain(plain)
+        return DrawParameters.from_plain(plain)
 
     @staticmethod
-    def drawn(loss: Loss, budget: Guarantee, law: Law | None, *, named: str, draws: int, grid: int) -> DrawLaw:
-        """The law of what is released from ``loss``: calibrated to the budget, or with the numbers of a release."""
-        if law is not None and not isinstance(law, DrawLaw):
-            raise expected("sample", law.kind, f"to be {DrawLaw.kind}")
-        numbers = loss.calibrate(budget) if law is None else dict(law.numbers)
-        return DrawLaw(
+    def drawn(
+        loss: Loss, budget: Guarantee, noise_parameters: NoiseParameters | None, *, named: str, draws: int, grid: int
+    ) -> DrawParameters:
+        """The distribution of what is released from ``loss``: calibrated to the budget, or with the numbers of a
+        release.
+        """
+        if noise_parameters is not None and not isinstance(noise_parameters, DrawParameters):
+            raise expected("sample", noise_parameters.kind, f"to be {DrawParameters.kind}")
+        numbers = loss.calibrate(budget) if noise_parameters is None else dict(noise_parameters.numbers)
+        return DrawParameters(
             loss=named,
             sampler=loss.sampler,
             numbers=tuple((name, float(numbers[name])) for name in sorted(numbers)),
@@ -156,7 +160,7 @@ class Drawing(Central):
 
 
 @dataclass(frozen=True)
-class PosteriorSample(Settings, Drawing):
+class PosteriorSample(DrawSettings, Drawing):
     """The mechanism that releases posterior draws; its fields are those of `Settings`.
 
     Left out, one draw from the posterior with the data weighted down until it meets the budget (diffused), by the
@@ -185,12 +189,14 @@ class PosteriorSample(Settings, Drawing):
         """Not where the covariates are taken for public."""
         return self.private == "record"
 
-    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> PosteriorDraws:
+    def calibrated_mechanism(
+        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+    ) -> PosteriorDraws:
         """The loss with numbers calibrated to the budget, or with the numbers that a release has."""
         loss = loss_for(model, schema, self)
         if not self.earlier:
             self._check_basis(loss, budget)
-        drawn = self.drawn(loss, budget, law, named=self.loss, draws=self.draws, grid=self.grid)
+        drawn = self.drawn(loss, budget, noise_parameters, named=self.loss, draws=self.draws, grid=self.grid)
         return PosteriorDraws(loss, drawn)
 
     def _check_basis(self, loss: Loss, budget: Guarantee) -> None:
@@ -218,7 +224,7 @@ class PosteriorSample(Settings, Drawing):
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
         plain: dict[str, Any] = {"kind": self.kind}
-        default = Settings()
+        default = DrawSettings()
         for name in _KEYS:
             value = getattr(self, name)
             if value != getattr(default, name):
@@ -228,7 +234,7 @@ class PosteriorSample(Settings, Drawing):
     @classmethod
     def from_plain(cls, table: Mapping[str, Any], *, earlier: bool = False) -> Self:
         """Read the ``[mechanism]`` table of a plan file, less its ``kind``; ``earlier`` is as in `Settings`."""
-        own = loss_kind(table.get("loss", Settings().loss)).keys
+        own = loss_kind(table.get("loss", DrawSettings().loss)).keys
         known = ("kind", *_KEYS, *own)
         for name in table:
             if name not in known:

@@ -7,7 +7,7 @@ from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.posterior_sample.beta_divergence import KEYS, beta_divergence
 from tacit.mechanisms.posterior_sample.bounded_logistic import bounded_logistic
 from tacit.mechanisms.posterior_sample.log_likelihood import log_likelihood
-from tacit.mechanisms.posterior_sample.loss import Loss, LossKind, Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, Loss, LossKind
 from tacit.models.model import Model
 from tacit.schema import Schema
 
@@ -18,7 +18,7 @@ LOSSES: dict[str, LossKind] = {
 }
 
 
-def loss_for(model: Model, schema: Schema, settings: Settings) -> Loss:
+def loss_for(model: Model, schema: Schema, settings: DrawSettings) -> Loss:
     """The density that a plan draws from."""
     kind = loss_kind(settings.loss)
     for name in settings.options:

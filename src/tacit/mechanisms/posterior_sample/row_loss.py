@@ -10,7 +10,8 @@ two records a and b. A subclass proves one of two things about that difference:
 `difference_range`           for every a and b its range over theta, sup - inf, is at most this number. Then a draw has
                              bounded range weight * that (Durfee and Rogers 2019), which needs no convexity and no
                              prior;
-`difference_slope_squared`   for every a and b it is Lipschitz in theta with at most the root of this number, and l is
+`difference_lipschitz_squared`   for every a and b it is Lipschitz in theta with at most the root of this number, and l
+is
                              convex and V precision-strongly convex. Then a draw is GDP with
                              mu = weight * slope / sqrt(precision) (Gopi, Lee, Liu 2022, Theorem 4).
 """
@@ -26,8 +27,8 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import expected
-from tacit.mechanisms.posterior_sample.loss import SAMPLERS, Loss, Numbers, Settings, positive
-from tacit.mechanisms.posterior_sample.rows import RowMap, Rows
+from tacit.mechanisms.posterior_sample.loss import SAMPLERS, DrawSettings, Loss, LossParameters, positive
+from tacit.mechanisms.posterior_sample.rows import CollectedRows, RowMap
 from tacit.noise.entropy import Entropy
 from tacit.privacy.approximate_event import ApproximateEvent, AssumedEvent
 from tacit.privacy.basis import Basis
@@ -46,7 +47,7 @@ class RowLoss(Loss):
     """A loss that is a sum over rows; ``rows`` says how cells become x and y."""
 
     rows: RowMap
-    sampling: Settings
+    sampling: DrawSettings
 
     # What a subclass says of itself.
 
@@ -56,14 +57,14 @@ class RowLoss(Loss):
         """The name of each number of theta."""
 
     @abstractmethod
-    def record_losses(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def record_losses(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """l(theta, x_i, y_i) for every row: ``theta`` (size,), ``x`` (n, columns), ``y`` (n,) -> (n,). Pure JAX."""
 
-    def difference_range(self, numbers: Numbers) -> Price:
+    def difference_range(self, numbers: LossParameters) -> Price:
         """sup over pairs of records of the range over theta of l(theta, a) - l(theta, b), with a proof; inf if none."""
         return math.inf
 
-    def difference_slope_squared(self, numbers: Numbers) -> Price:
+    def difference_lipschitz_squared(self, numbers: LossParameters) -> Price:
         """The squared Lipschitz constant in theta of l(theta, a) - l(theta, b), with a proof; inf if there is none."""
         return math.inf
 
@@ -72,7 +73,7 @@ class RowLoss(Loss):
         """Whether l is convex in theta for every record."""
         return False
 
-    def curvature(self, numbers: Numbers) -> float:
+    def curvature(self, numbers: LossParameters) -> float:
         """The largest eigenvalue of the Hessian of l over all records and theta; inf where nothing is known."""
         return math.inf
 
@@ -89,7 +90,7 @@ class RowLoss(Loss):
         """Where the search for the mode starts; left out, at 0."""
         return None
 
-    def hessian(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def hessian(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """The Hessian of `potential`. Pure JAX; override it where a closed form is faster."""
         import jax
 
@@ -106,8 +107,8 @@ class RowLoss(Loss):
             raise expected("prior sd", sd, "to be a number from 1e-06 to 1e+06")
         return sd**-2
 
-    def prior_potential(self, theta: Any, numbers: Numbers) -> Any:
-        """V(theta). Pure JAX. If it is not precision-strongly convex, `difference_slope_squared` must be inf."""
+    def prior_potential(self, theta: Any, numbers: LossParameters) -> Any:
+        """V(theta). Pure JAX. If it is not precision-strongly convex, `difference_lipschitz_squared` must be inf."""
         return numbers["precision"] / 2 * (theta @ theta)
 
     def theta_of(self, released: Any) -> Any:
@@ -117,7 +118,7 @@ class RowLoss(Loss):
     # What follows.
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> DrawSettings:
         """Those it was built with."""
         return self.sampling
 
@@ -141,14 +142,14 @@ class RowLoss(Loss):
             self._check_length(found)
         return found
 
-    def potential(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def potential(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """U(theta)."""
         import jax.numpy as jnp
 
         losses = self.record_losses(theta, x, y, numbers)
         return numbers["weight"] * jnp.sum(losses) + self.prior_potential(theta, numbers)
 
-    def exact_event(self, numbers: Numbers) -> Event:
+    def exact_event(self, numbers: LossParameters) -> Event:
         """What ``settings.draws`` exact draws cost: by range, or by slope and convexity.
 
         Proof: let e = weight * `difference_range`. The log ratio of the two densities is weight * (l(theta, b) -
@@ -164,13 +165,13 @@ class RowLoss(Loss):
         if width < math.inf:
             one = BoundedRangeEvent(weight * Fraction(width))
             return one if draws == 1 else RepeatedEvent(one, draws)
-        slope_squared = self.difference_slope_squared(numbers)
-        if not (slope_squared < math.inf and self.convex):
+        lipschitz_squared = self.difference_lipschitz_squared(numbers)
+        if not (lipschitz_squared < math.inf and self.convex):
             raise expected("loss", self.settings.loss, "to have a difference that is bounded, or Lipschitz and convex")
         precision = Fraction(positive("precision", numbers.get("precision")))
-        return GaussianEvent(draws * weight**2 * Fraction(slope_squared) / precision, 0)
+        return GaussianEvent(draws * weight**2 * Fraction(lipschitz_squared) / precision, 0)
 
-    def event(self, numbers: Numbers) -> Event:
+    def event(self, numbers: LossParameters) -> Event:
         """`exact_event`, or what is left of it when the sampler's distribution is only near the density.
 
         Proof: that of `exact_event`; rounding to the grid is post-processing, also where it moves a draw past the end
@@ -188,7 +189,7 @@ class RowLoss(Loss):
         kind = ApproximateEvent if self.basis is Basis.PROVED or self.settings.earlier else AssumedEvent
         return kind(exact, self.settings.draws * Fraction(gamma))
 
-    def _check_length(self, numbers: Numbers) -> None:
+    def _check_length(self, numbers: LossParameters) -> None:
         """Refuse a Langevin chain that nobody would wait for; how long it is must be known before rows are read."""
         from tacit.private_samplers.langevin_schedule import schedule
 
@@ -255,7 +256,7 @@ class RowLoss(Loss):
         """
         return SAMPLERS[self.sampler]
 
-    def assumes(self, numbers: Numbers) -> tuple[str, ...]:
+    def assumes(self, numbers: LossParameters) -> tuple[str, ...]:
         """Ideal arithmetic; for ``mcmc`` what nobody proved."""
         new_chain = self.basis is Basis.ASSUMED and not self.settings.earlier
         found, gamma = ["ideal arithmetic" if new_chain else IDEAL], self.gamma()
@@ -264,7 +265,7 @@ class RowLoss(Loss):
         elif self.basis is Basis.ASSUMED:
             unproved = "" if self.settings.earlier else ", which nothing proves"
             found.append(
-                f"the Markov chain's law is within gamma = {gamma:g} of the posterior in total variation, "
+                f"the Markov chain's distribution is within gamma = {gamma:g} of the posterior in total variation, "
                 f"failures included{unproved}"
             )
         elif self.sampler == "langevin":
@@ -274,11 +275,13 @@ class RowLoss(Loss):
         found.append("nobody sees how long the draw took")
         return tuple(found)
 
-    def collector(self) -> Rows:
+    def accumulator(self) -> CollectedRows:
         """Rows of no batch."""
-        return Rows(self.rows)
+        return CollectedRows(self.rows)
 
-    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+    def draw(
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
+    ) -> Sequence[Sequence[float] | None]:
         """By the sampler of the settings."""
         from tacit.private_samplers.row_draws import draw_from_rows
 

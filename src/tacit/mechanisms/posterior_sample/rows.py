@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from tacit.statistics import lattice
-from tacit.statistics.collector import Collector
+from tacit.statistics.accumulator import Accumulator
 from tacit.statistics.design import DesignColumn, Indicator, Scaled, Sign
 from tacit.statistics.region import checked_radius, plain_numbers
 
@@ -37,7 +37,7 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class Cells:
+class ClampedResponse:
     """A response that is a number in the units of the data, clamped to [``low``, ``high``]."""
 
     column: str
@@ -57,7 +57,7 @@ class Cells:
         return np.clip(np.asarray(columns[self.column], np.float64), self.low, self.high) * steps
 
 
-Response = Sign | Codes | Cells | Scaled
+ResponseMap = Sign | Codes | ClampedResponse | Scaled
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class RowMap:
     """
 
     design: tuple[DesignColumn, ...]
-    response: Response
+    response: ResponseMap
     radius: Fraction | None = None
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class RowMap:
         for column in (*self.design, self.response):
             named |= dict.fromkeys(name for name, _ in column.levels)
             named |= dict.fromkeys(column.numbers if isinstance(column, Scaled) else ())
-            named |= dict.fromkeys([column.column] if isinstance(column, Sign | Codes | Cells) else ())
+            named |= dict.fromkeys([column.column] if isinstance(column, Sign | Codes | ClampedResponse) else ())
         return tuple(named)
 
     def arrays(self, columns: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -132,7 +132,7 @@ class RowMap:
         return Fraction(most)
 
 
-class Rows(Collector):
+class CollectedRows(Accumulator):
     """The mapped and clamped rows seen so far. Secret."""
 
     def __init__(self, row_map: RowMap) -> None:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.mechanisms.posterior_sample.loss import Numbers, Settings
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, LossParameters
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 from tacit.mechanisms.posterior_sample.rows import Codes, RowMap
 from tacit.models.regression import as_radius
@@ -31,7 +31,7 @@ class SoftmaxLoss(RowLoss):
         """The coefficients, level by level, in mapped units."""
         return self.names
 
-    def record_losses(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+    def record_losses(self, theta: Any, x: Any, y: Any, numbers: LossParameters) -> Any:
         """log sum_k exp(theta_k'x) - theta_y'x."""
         import jax
         import jax.numpy as jnp
@@ -50,7 +50,7 @@ class SoftmaxLoss(RowLoss):
         """R^2 / 2."""
         return True
 
-    def curvature(self, numbers: Numbers) -> float:
+    def curvature(self, numbers: LossParameters) -> float:
         """R^2 / 2: the Hessian is (diag p - p p') x x' in the Kronecker sense, and the first factor is at most 1/2.
 
         Proof: v'(diag p - p p')v is the variance of v_k under p, at most (max v - min v)^2 / 4 <= |v|^2 / 2. []
@@ -64,7 +64,7 @@ class SoftmaxLoss(RowLoss):
         """
         return math.sqrt(2 * float(self.rows.norm_squared())) * (1 + 1e-12)
 
-    def difference_slope_squared(self, numbers: Numbers) -> Price:
+    def difference_lipschitz_squared(self, numbers: LossParameters) -> Price:
         """G^2 = 8 R^2; 2 R^2 where only the response is private.
 
         Proof: the gradient is (p - e_y) x' with |p - e_y| <= sqrt(2): sqrt(2) R for one record, twice that for two.
@@ -73,7 +73,7 @@ class SoftmaxLoss(RowLoss):
         return self.rows.norm_squared() * (2 if self.settings.private == "response" else 8)
 
 
-def softmax_loss(model: SoftmaxRegression, schema: Schema, settings: Settings) -> SoftmaxLoss:
+def softmax_loss(model: SoftmaxRegression, schema: Schema, settings: DrawSettings) -> SoftmaxLoss:
     """The softmax loss of a plan."""
     design = model.design(schema)
     column = design.formula.response

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.mechanisms.posterior_sample.rows import Cells, RowMap
+from tacit.mechanisms.posterior_sample.rows import ClampedResponse, RowMap
 from tacit.statistics.design import Scaled
 
 _FARTHEST = 2.0**20
 
 
 @dataclass(frozen=True)
-class FarRowMap(RowMap):
+class UnclampedRowMap(RowMap):
     """A `RowMap` without a ball and without a lattice; the source has clamped what the schema says is clamped."""
 
     def arrays(self, columns: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -27,7 +27,7 @@ class FarRowMap(RowMap):
 
         x = np.stack([_mapped(column, columns) for column in self.design], axis=1)
         y = _mapped(self.response, columns)
-        return x, np.rint(y) if isinstance(self.response, Cells) else y
+        return x, np.rint(y) if isinstance(self.response, ClampedResponse) else y
 
 
 def _mapped(column: Any, columns: Mapping[str, Any]) -> Any:

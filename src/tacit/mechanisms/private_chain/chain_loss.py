@@ -17,11 +17,11 @@ from tacit.mechanisms.iterative.noisy_loss import START, NoisyLoss
 from tacit.mechanisms.iterative.private_sums import Answer, PriorTerms, PrivateSums
 from tacit.mechanisms.iterative.row_bounds import RowBounds, row_bounds
 from tacit.mechanisms.posterior_sample.beta_divergence import beta_divergence
-from tacit.mechanisms.posterior_sample.loss import Numbers, positive
+from tacit.mechanisms.posterior_sample.loss import LossParameters, positive
 from tacit.mechanisms.private_chain.chain_settings import ChainSettings, default_step_size
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
-from tacit.noise.noisy_steps import NoisySteps, calibrated_steps, chance_below
+from tacit.noise.noisy_steps import NoisySteps, calibrated_steps, threshold_below
 from tacit.privacy.beta_divergence import check_beta
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
@@ -39,7 +39,7 @@ class ChainLoss(NoisyLoss):
         """The chain."""
         return self.chain.chain
 
-    def row_bounds(self, numbers: Numbers) -> RowBounds:
+    def row_bounds(self, numbers: LossParameters) -> RowBounds:
         """How far one row moves what is asked."""
         return row_bounds(self.inner, numbers["beta"], self.chain.clip)
 
@@ -50,21 +50,21 @@ class ChainLoss(NoisyLoss):
         """
         beta, weight = self.chain.beta, self.chain.weight
         self.inner.density.checked_beta(beta)
-        steps = calibrated_steps(budget, chance_below(self.chain.rate), self.chain.sums)
+        steps = calibrated_steps(budget, threshold_below(self.chain.rate), self.chain.sums)
         numbers = {"beta": beta, "weight": weight, "rate": self.chain.rate, "scale": float(steps.scale)}
-        slope = self.row_bounds(numbers).slope
+        gradient_norm = self.row_bounds(numbers).gradient_norm
         longest = default_step_size(
-            self.chain, slope, float(steps.multiplier), self.inner.density.sd, len(self.parameters)
+            self.chain, gradient_norm, float(steps.multiplier), self.inner.density.sd, len(self.parameters)
         )
         size = self.chain.step_size
         if size is not None and self.chain.chain == "sgld":
-            noise = weight * slope * float(steps.multiplier) / self.chain.rate
+            noise = weight * gradient_norm * float(steps.multiplier) / self.chain.rate
             if size > 4 / noise**2 * (1 + 1e-9):
                 raise expected("step_size", size, f"to be at most {4 / noise**2:.6g}: the noise would swamp the steps")
         return {**numbers, "step_size": longest if size is None else float(size)}
 
-    def steps(self, numbers: Numbers) -> NoisySteps:
-        """The law of the noisy sums; refuses numbers that make no sense."""
+    def steps(self, numbers: LossParameters) -> NoisySteps:
+        """The distribution of the noisy sums; refuses numbers that make no sense."""
         scale, rate = numbers.get("scale", 0.0), numbers.get("rate", 0.0)
         if rate != self.chain.rate:
             raise expected("rate", rate, f"to be batch / n, {self.chain.rate:g}")
@@ -73,9 +73,9 @@ class ChainLoss(NoisyLoss):
         for name in ("weight", "step_size"):
             positive(name, numbers.get(name))
         self.inner.density.checked_beta(check_beta(numbers.get("beta")))
-        return NoisySteps(int(scale), chance_below(rate), self.chain.sums)
+        return NoisySteps(int(scale), threshold_below(rate), self.chain.sums)
 
-    def event(self, numbers: Numbers) -> Event:
+    def event(self, numbers: LossParameters) -> Event:
         """That of all noisy sums.
 
         Proof: `PrivateSums` gives at most ``chain.sums`` answers, each a step of `NoisySteps`, whose states, bounds and
@@ -85,18 +85,20 @@ class ChainLoss(NoisyLoss):
         """
         return self.steps(numbers).event()
 
-    def assumes(self, numbers: Numbers) -> tuple[str, ...]:
+    def assumes(self, numbers: LossParameters) -> tuple[str, ...]:
         """Nothing about the chain; time is not protected."""
         return ("nobody sees how long the chain took",)
 
-    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+    def draw(
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
+    ) -> Sequence[Sequence[float] | None]:
         """The last states of a chain, oldest first."""
         chain = self.chain
         states = self.states(numbers, collected, n, entropy)[:: -chain.thin][: chain.draws]
         return [self.inner.released(state) for state in reversed(states)]
 
     def states(
-        self, numbers: Numbers, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
+        self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy, record: list[Answer] | None = None
     ) -> list[Any]:
         """All states of one chain; ``record`` is filled with the noisy sums that it asked for."""
         import numpy as np
@@ -117,8 +119,10 @@ class ChainLoss(NoisyLoss):
         if self.chain.chain == "hmc":
             from tacit.private_samplers.private_hamiltonian import hamiltonian_chain
 
-            leaps = self.chain.jumps
-            return hamiltonian_chain(evidence, prior, start, steps=steps, size=size, leaps=leaps, rng=rng)
+            num_leapfrog_steps = self.chain.trajectory_steps
+            return hamiltonian_chain(
+                evidence, prior, start, steps=steps, size=size, num_leapfrog_steps=num_leapfrog_steps, rng=rng
+            )
         from tacit.private_samplers.private_tests import Barker, Penalty
         from tacit.private_samplers.private_walk import walk
 
@@ -126,7 +130,7 @@ class ChainLoss(NoisyLoss):
         return walk(evidence, prior, start, steps=steps, size=size, test=test, rng=rng)
 
     def evidence(
-        self, numbers: Numbers, collected: Any, entropy: Entropy, record: list[Answer] | None = None
+        self, numbers: LossParameters, collected: Any, entropy: Entropy, record: list[Answer] | None = None
     ) -> PrivateSums:
         """The rows behind their noise."""
         x, y = collected.arrays()

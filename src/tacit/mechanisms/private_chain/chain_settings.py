@@ -9,11 +9,11 @@ from typing import Any
 
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.posterior_sample.beta_divergence import KEYS
-from tacit.mechanisms.posterior_sample.loss import Settings, positive
+from tacit.mechanisms.posterior_sample.loss import DrawSettings, positive
 from tacit.privacy.beta_divergence import check_beta
 
 CHAINS = ("sgld", "penalty", "hmc", "fast-mh", "barker")
-BETA, WEIGHT, LEAPS = 1.5, 1.0, 3
+BETA, WEIGHT, NUM_LEAPFROG_STEPS = 1.5, 1.0, 3
 """Where a plan does not say. The price does not depend on beta and weight, so that neither is bent to the budget."""
 
 
@@ -24,10 +24,11 @@ class ChainSettings:
     ``chain`` is one of `CHAINS`. ``steps`` is how many steps it takes. ``n`` declares the number of rows. ``batch`` is
     how many rows a sum takes in the mean, all of them unless said: each row is taken with probability batch / n.
     ``step_size`` is in mapped units: the h of Langevin steps, the standard deviation of a random walk's proposals, or
-    the length of a leap. ``leaps`` is how many leaps a trajectory of ``hmc`` has. ``clip`` cuts longer gradients, for
-    models without a proved bound. ``draws`` is how many of the chain's states are released: the last, and back from it
-    every ``thin``-th. The price is that of all states, so that more of them cost nothing. ``prior`` and ``grid`` are as
-    in posterior-sample, and so are the ``options`` beta, weight, density and sigma_min.
+    the length of a leapfrog step. ``num_leapfrog_steps`` is how many leapfrog steps a trajectory of ``hmc`` has.
+    ``clip`` cuts longer gradients, for models without a proved bound. ``draws`` is how many of the chain's states are
+    released: the last, and back from it every ``thin``-th. The price is that of all states, so that more of them cost
+    nothing. ``prior`` and ``grid`` are as in posterior-sample, and so are the ``options`` beta, weight, density and
+    sigma_min.
     """
 
     chain: str = "sgld"
@@ -35,7 +36,7 @@ class ChainSettings:
     n: int | None = None
     batch: int | None = None
     step_size: float | None = None
-    leaps: int | None = None
+    num_leapfrog_steps: int | None = None
     clip: float | None = None
     draws: int = 1
     thin: int = 1
@@ -47,7 +48,7 @@ class ChainSettings:
         if self.chain not in CHAINS:
             raise expected("chain", self.chain, f"to be one of {', '.join(CHAINS)}{did_you_mean(self.chain, CHAINS)}")
         for name, most in (("steps", 10**6), ("n", 2**40), ("batch", 2**40), ("leaps", 1000), ("thin", 10**6)):
-            value = getattr(self, name)
+            value = self.num_leapfrog_steps if name == "leaps" else getattr(self, name)
             if value is None and name in ("n", "batch", "leaps"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
@@ -56,8 +57,10 @@ class ChainSettings:
             value = getattr(self, name)
             if value is not None:
                 positive(name, value)
-        if self.leaps is not None and self.chain != "hmc":
-            raise expected("leaps", self.leaps, f"to be left out for chain {self.chain}: hmc alone leaps")
+        if self.num_leapfrog_steps is not None and self.chain != "hmc":
+            raise expected(
+                "leaps", self.num_leapfrog_steps, f"to be left out for chain {self.chain}: hmc alone has trajectories"
+            )
         if self.chain == "penalty" and self.batch is not None:
             raise expected("batch", self.batch, "to be left out for chain penalty: on a sample of rows it is fast-mh")
         if self.chain == "fast-mh" and self.batch is None:
@@ -69,7 +72,7 @@ class ChainSettings:
             check_beta(self.options["beta"])
         if "weight" in self.options:
             positive("weight", self.options["weight"])
-        whole = Settings(draws=self.draws, prior=self.prior, grid=self.grid, options=self.options)
+        whole = DrawSettings(draws=self.draws, prior=self.prior, grid=self.grid, options=self.options)
         if (self.draws - 1) * self.thin >= self.steps:
             raise expected("draws", self.draws, f"to be among the {self.steps} steps, with thin = {self.thin}")
         object.__setattr__(self, "prior", whole.prior)
@@ -99,18 +102,18 @@ class ChainSettings:
         return self.batch / self.n
 
     @property
-    def jumps(self) -> int:
-        """The leaps of a trajectory."""
-        return LEAPS if self.leaps is None else self.leaps
+    def trajectory_steps(self) -> int:
+        """The leapfrog steps of a trajectory."""
+        return NUM_LEAPFROG_STEPS if self.num_leapfrog_steps is None else self.num_leapfrog_steps
 
     @property
     def sums(self) -> int:
-        """How many noisy sums the chain may ask for: one a step; for hmc one a leap, and one for the test."""
-        return self.steps * (self.jumps + 1 if self.chain == "hmc" else 1)
+        """How many noisy sums the chain may ask for: one a step; for hmc one a leapfrog step, and one for the test."""
+        return self.steps * (self.trajectory_steps + 1 if self.chain == "hmc" else 1)
 
-    def loss_settings(self) -> Settings:
+    def loss_settings(self) -> DrawSettings:
         """Those of the loss that the chain runs on."""
-        return Settings(
+        return DrawSettings(
             draws=self.draws,
             loss="beta-divergence",
             prior=self.prior,
@@ -120,7 +123,7 @@ class ChainSettings:
         )
 
 
-def default_step_size(chain: ChainSettings, slope: float, multiplier: float, sd: float, size: int) -> float:
+def default_step_size(chain: ChainSettings, gradient_norm: float, multiplier: float, sd: float, size: int) -> float:
     """A length of steps that looks at no data, for ``size`` parameters with a prior of standard deviation ``sd``.
 
     c = weight n slope^2 + 1 / sd^2 stands for the largest curvature of the potential: the square of a gradient's bound
@@ -128,19 +131,19 @@ def default_step_size(chain: ChainSettings, slope: float, multiplier: float, sd:
 
     sgld      min(1 / (4 c), 4 / s^2), s the noise of the gradient: there it is all that Langevin steps need
     walks     min(2.4 / sqrt(p c), r / (multiplier weight slope sqrt(p))), r = 1.5 for the penalty, 0.8 for Barker
-    hmc       min(1 / (2 sqrt(c)), 1 / (multiplier weight slope leaps sqrt(p)))
+    hmc       min(1 / (2 sqrt(c)), 1 / (multiplier weight slope leapfrog steps sqrt(p)))
 
     with the noise of a sample counted as 1 / rate times that of all rows, and walks on a sample kept within its reach.
     """
     assert chain.n is not None  # or there is no rate
-    push, rate = chain.weight * slope, chain.rate
+    push, rate = chain.weight * gradient_norm, chain.rate
     noise = multiplier * push / rate
-    bend = chain.n * push * slope + sd**-2
+    bend = chain.n * push * gradient_norm + sd**-2
     root = math.sqrt(size)
     if chain.chain == "sgld":
         return min(0.25 / bend, 4 / noise**2)
     if chain.chain == "hmc":
-        near = math.inf if rate == 1 else -math.log1p(-rate) / (4 * push * chain.jumps * root)
-        return min(0.5 / math.sqrt(bend), 1 / (noise * chain.jumps * root), near)
+        near = math.inf if rate == 1 else -math.log1p(-rate) / (4 * push * chain.trajectory_steps * root)
+        return min(0.5 / math.sqrt(bend), 1 / (noise * chain.trajectory_steps * root), near)
     near = math.inf if rate == 1 else -math.log1p(-rate) / (4 * push * root)
     return min(2.4 / math.sqrt(size * bend), (0.8 if chain.chain == "barker" else 1.5) / (noise * root), near)

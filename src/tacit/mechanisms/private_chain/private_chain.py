@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit._support.renamed import renamed_arguments
 from tacit.bibliography import JEWSON_2023, Paper
 from tacit.errors import did_you_mean, expected
-from tacit.mechanisms.mechanism import Law
+from tacit.mechanisms.mechanism import NoiseParameters
 from tacit.mechanisms.posterior_sample.beta_divergence import KEYS
 from tacit.mechanisms.posterior_sample.posterior_sample import Drawing, PosteriorDraws, plain_value
 from tacit.mechanisms.private_chain.chain_loss import ChainLoss, chain_loss
@@ -29,6 +30,7 @@ class ChainDraws(PosteriorDraws):
         return self.loss
 
 
+@renamed_arguments(leaps="num_leapfrog_steps")
 @dataclass(frozen=True)
 class PrivateChain(ChainSettings, Drawing):
     """The mechanism that releases states of a private chain; its fields are those of `ChainSettings`."""
@@ -40,17 +42,19 @@ class PrivateChain(ChainSettings, Drawing):
         """Where the chains are compared."""
         return (JEWSON_2023,)
 
-    def crossing(self, model: Model, schema: Schema, budget: Guarantee, law: Law | None = None) -> ChainDraws:
+    def calibrated_mechanism(
+        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+    ) -> ChainDraws:
         """The chain with noise calibrated to the budget, or with the numbers that a release has."""
         loss = chain_loss(model, schema, self)
-        drawn = self.drawn(loss, budget, law, named=loss.settings.loss, draws=self.draws, grid=self.grid)
+        drawn = self.drawn(loss, budget, noise_parameters, named=loss.settings.loss, draws=self.draws, grid=self.grid)
         return ChainDraws(loss, drawn)
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
         plain: dict[str, Any] = {"kind": self.kind, "chain": self.chain}
         for name in _NAMES:
-            value = getattr(self, name)
+            value = getattr(self, _FIELDS.get(name, name))
             if value != _DEFAULTS[name]:
                 plain[name] = plain_value(value)
         return {**plain, **{name: plain_value(value) for name, value in self.options.items()}}
@@ -64,9 +68,10 @@ class PrivateChain(ChainSettings, Drawing):
                 raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
         if "chain" not in table:
             raise expected("chain", None, "of [mechanism] to be said")
-        said = {name: value for name, value in table.items() if name not in KEYS}
+        said = {_FIELDS.get(name, name): value for name, value in table.items() if name not in KEYS}
         return cls(**said, options={name: value for name, value in table.items() if name in KEYS})
 
 
 _NAMES = ("steps", "n", "batch", "step_size", "leaps", "clip", "draws", "thin", "prior", "grid")
-_DEFAULTS = {name: getattr(ChainSettings(), name) for name in _NAMES}
+_FIELDS = {"leaps": "num_leapfrog_steps"}  # where a plan file has another word
+_DEFAULTS = {name: getattr(ChainSettings(), _FIELDS.get(name, name)) for name in _NAMES}

@@ -10,14 +10,14 @@ from typing import Any
 from tacit.errors import expected
 from tacit.mechanisms.targets.bounded_density import BoundedDensity
 from tacit.privacy.beta_divergence import Gaussian, LossRange, Probabilities, gaussian
-from tacit.privacy.poisson_range import Counts, power_sum
+from tacit.privacy.poisson_range import PoissonLossRange, power_sum
 
 _LOG_MEANS = (-20.0, 9.0)  # of a Poisson model: means beyond are moved here, which makes another Poisson model
 _KNOTS, _POWER_SUM_ERROR = 4097, 1e-8
 
 
 @dataclass(frozen=True)
-class Bernoulli(BoundedDensity):
+class BernoulliDensity(BoundedDensity):
     """P(y | x) = 1 / (1 + exp(-y theta'x)), y in {-1, 1}."""
 
     @property
@@ -70,7 +70,7 @@ class Softmax(BoundedDensity):
 
 
 @dataclass(frozen=True)
-class Normal(BoundedDensity):
+class NormalDensity(BoundedDensity):
     """y ~ N(theta'x, sigma^2) with sigma > ``sigma_min``, both in mapped units.
 
     Prior: theta_j ~ N(0, sd^2) and sigma^2 ~ InvGamma(``shape``, ``scale``), cut off below sigma_min^2.
@@ -157,11 +157,11 @@ class CountsRange(LossRange):
     """`Counts`, and what the interpolated sum of powers may add: twice its error over beta."""
 
     def _at(self, beta: float) -> float:
-        return Counts().at(beta) + 2 * _POWER_SUM_ERROR / beta
+        return PoissonLossRange().at(beta) + 2 * _POWER_SUM_ERROR / beta
 
 
 @dataclass(frozen=True)
-class Poisson(BoundedDensity):
+class PoissonDensity(BoundedDensity):
     """y ~ Poisson(mean), ln mean = theta'x (``link`` "log") or mean = ln(1 + e^(theta'x)) ("softplus").
 
     ln mean is moved into [-20, 9]. That is a Poisson model as well, so the range of the loss holds.
@@ -199,14 +199,14 @@ class Poisson(BoundedDensity):
         """I(mean), interpolated."""
         import jax.numpy as jnp
 
-        values, slopes = (jnp.asarray(part) for part in _power_sum_table(beta))
+        values, derivatives = (jnp.asarray(part) for part in _power_sum_table(beta))
         low, high = _LOG_MEANS
         step = (high - low) / (_KNOTS - 1)
         place = (self._log_mean(theta, x) - low) / step
         knot = jnp.clip(jnp.floor(place).astype(int), 0, _KNOTS - 2)
         t = place - knot  # cubic Hermite interpolation between two knots
         ends = values[knot] * (1 + 2 * t) * (1 - t) ** 2 + values[knot + 1] * (3 - 2 * t) * t**2
-        bends = slopes[knot] * t * (1 - t) ** 2 - slopes[knot + 1] * (1 - t) * t**2
+        bends = derivatives[knot] * t * (1 - t) ** 2 - derivatives[knot + 1] * (1 - t) * t**2
         return jnp.exp(ends + step * bends)
 
 
@@ -224,10 +224,10 @@ def _power_sum_table(beta: float) -> tuple[tuple[float, ...], tuple[float, ...]]
     if not sums.min() > 1e-300:
         raise expected("beta", beta, "to be smaller for a Poisson model")
     values = np.log(sums)
-    slopes = mu * beta * (power_sum(mu, beta, shifted=True) / sums - 1)
+    derivatives = mu * beta * (power_sum(mu, beta, shifted=True) / sums - 1)
     step = knots[1] - knots[0]
-    between = (values[1:] + values[:-1]) / 2 + step * (slopes[:-1] - slopes[1:]) / 8
+    between = (values[1:] + values[:-1]) / 2 + step * (derivatives[:-1] - derivatives[1:]) / 8
     off = np.exp(between) - power_sum(np.exp(knots[1:] - step / 2), beta)
     if not np.max(np.abs(off)) < _POWER_SUM_ERROR / 2:
         raise expected("beta", beta, "to be smaller for a Poisson model")
-    return tuple(values.tolist()), tuple(slopes.tolist())
+    return tuple(values.tolist()), tuple(derivatives.tolist())

@@ -56,7 +56,7 @@ class BoundedDensity(ABC):
         """The sum or integral over y of f(y | x_i, theta)^beta for every row. Pure JAX; beta is a plain number."""
 
     def predictor(self, theta: Any, x: Any) -> Any:
-        """What the law of y is built around, of every row: linear unless said. Pure JAX."""
+        """What the distribution of y is built around, of every row: linear unless said. Pure JAX."""
         return x @ theta
 
     @property
@@ -92,7 +92,9 @@ class BoundedDensity(ABC):
 
     @property
     def wide(self) -> Any:
-        """The centre and the standard deviation (2, size) of a normal law as wide as the prior: where chains begin."""
+        """The centre and the standard deviation (2, size) of a normal distribution as wide as the prior: where chains
+        begin.
+        """
         import numpy as np
 
         size = len(self.parameters)

@@ -1,7 +1,8 @@
 """The densities of networks with one hidden layer: those of logistic and linear regression around another predictor.
 
-The range of the beta-divergence loss rests on the law of the response alone (`tacit.privacy.beta_divergence`): for two
-levels it is 1/b whatever the logit is, for a normal law M^b / b whatever the mean is. So both are inherited.
+The range of the beta-divergence loss rests on the distribution of the response alone
+(`tacit.privacy.beta_divergence`): for two levels it is 1/b whatever the logit is, for a normal distribution M^b / b
+whatever the mean is. So both are inherited.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.mechanisms.targets.beta_densities import Bernoulli, Normal
+from tacit.mechanisms.targets.beta_densities import BernoulliDensity, NormalDensity
 from tacit.models.network import output
 
 
 @dataclass(frozen=True)
-class NetworkBernoulli(Bernoulli):
+class NetworkBernoulli(BernoulliDensity):
     """P(y | x) = 1 / (1 + exp(-y m(x))), y in {-1, 1}, m a network with ``hidden`` units."""
 
     hidden: int
@@ -32,7 +33,7 @@ class NetworkBernoulli(Bernoulli):
 
 
 @dataclass(frozen=True)
-class NetworkNormal(Normal):
+class NetworkNormal(NormalDensity):
     """y ~ N(m(x), sigma^2), m a network with ``hidden`` units."""
 
     hidden: int = 1

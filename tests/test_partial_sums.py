@@ -12,7 +12,7 @@ import tacit
 from tacit.boundary import _adder, collect, needed
 from tacit.cli import app
 from tacit.engines.threads import Threads
-from tacit.partials import _digest
+from tacit.partial_sums import _digest
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.sources.open import open_source
 

@@ -31,7 +31,7 @@ class Encoder(ABC):
 
 
 @dataclass(frozen=True)
-class Client:
+class LocalRandomizer:
     """One person's side of a survey."""
 
     schema: Schema

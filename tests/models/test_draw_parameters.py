@@ -1,4 +1,6 @@
-"""What a draw says to an analyst: exact laws of the draws, posteriors by brute force, calibration, public rows."""
+"""What a draw says to an analyst: exact distributions of the draws, posteriors by brute force, calibration, public
+rows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from tacit.noise.continuous import log_gamma_number, normal, shares, uniform
 from tacit.noise.entropy import OSEntropy
 
 YES_NO = tacit.Schema(x=["no", "yes"])
-LEVEL = 1e-6  # the false-alarm rate of every test of a law below
+LEVEL = 1e-6  # the false-alarm rate of every test of a distribution below
 
 
 def beta_plan(budget=None, **said):
@@ -87,7 +89,7 @@ DRAWN = {
 def test_draws_come_from_the_posterior_of_the_clamped_rows(name):
     """Fresh entropy; 3,000 draws through the boundary, Kolmogorov-Smirnov at 1e-6; another posterior is rejected."""
     plan, rows, right, wrong = DRAWN[name]
-    values = tacit.drawn(tacit.privatize(rows, plan, ledger=None)).values[:, 0]
+    values = tacit.released_draws(tacit.privatize(rows, plan, ledger=None)).values[:, 0]
     assert stats.kstest(values, right).pvalue > LEVEL
     assert stats.kstest(values, wrong).pvalue < LEVEL
 
@@ -97,19 +99,19 @@ def test_tempering_scales_the_data_or_the_prior():
     rows = {"x": ["yes"] * 30 + ["no"] * 10}
     for tempering in ("diffused", "concentrated"):
         plan = beta_plan(tacit.RenyiDP(order=4, epsilon=900.0), draws=3000, tempering=tempering, n=40)
-        law = plan.crossing().law
-        r, m = law.number("weight"), law.number("scale")
+        noise_parameters = plan.calibrated_mechanism().noise_parameters
+        r, m = noise_parameters.number("weight"), noise_parameters.number("scale")
         assert (r < 1) == (tempering == "diffused")
-        values = tacit.drawn(tacit.privatize(rows, plan, ledger=None)).values[:, 0]
+        values = tacit.released_draws(tacit.privatize(rows, plan, ledger=None)).values[:, 0]
         assert stats.kstest(values, stats.beta(3 / m + 30 * r, 5 / m + 10 * r).cdf).pvalue > LEVEL
         assert stats.kstest(values, stats.beta(3 + 30, 5 + 10).cdf).pvalue < LEVEL
 
 
-def brute_share(values, law, n, a, b):
+def brute_share(values, noise_parameters, n, a, b):
     """P(count | draws) by summing over every count, in numpy."""
     counts = np.arange(n + 1)
-    first, second = law.coordinates
-    r = law.number("weight")
+    first, second = noise_parameters.coordinates
+    r = noise_parameters.number("weight")
     logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1) + betaln(a + counts, b + n - counts)
     for w in values:
         one, two = first + r * (n - counts), second + r * counts
@@ -127,9 +129,9 @@ def test_a_share_by_brute_force(draws):
     posterior = tacit.infer(release, prior={"a": 1.0, "b": 2.0}, draws=5000, seed=2)
     counts = np.bincount(posterior.draws("count").astype(int), minlength=13)
     values = [v / release.unit for v in release.values]
-    exact = brute_share(values, release.law, 12, 1.0, 2.0)
+    exact = brute_share(values, release.noise_parameters, 12, 1.0, 2.0)
     assert stats.chisquare(counts, exact * counts.sum()).pvalue > LEVEL
-    wrong = brute_share(values, release.law, 12, 3.0, 5.0)
+    wrong = brute_share(values, release.noise_parameters, 12, 3.0, 5.0)
     assert stats.chisquare(counts, wrong * counts.sum()).pvalue < LEVEL
 
 
@@ -145,11 +147,14 @@ def test_levels_by_brute_force():
     release = tacit.simulate(plan, n=5, seed=3).release
     posterior = tacit.infer(release, prior={"concentration": [1.0, 0.5, 2.0]}, draws=20_000, chains=4, seed=4)
     found = posterior.draws("count")[::10].astype(int)
-    w, law = np.array(release.values) / release.unit, release.law
+    w, noise_parameters = np.array(release.values) / release.unit, release.noise_parameters
     cells = [c for c in itertools.product(range(6), repeat=3) if sum(c) == 5]
     logs = []
     for c in cells:
-        counts, alpha = np.array(c), np.array(law.coordinates) + law.number("weight") * np.array(c)
+        counts, alpha = (
+            np.array(c),
+            np.array(noise_parameters.coordinates) + noise_parameters.number("weight") * np.array(c),
+        )
         prior = np.sum(gammaln(np.array([1.0, 0.5, 2.0]) + counts) - gammaln(counts + 1))
         logs.append(prior + gammaln(alpha.sum()) - gammaln(alpha).sum() + np.sum((alpha - 1) * np.log(w)))
     exact = np.exp(np.array(logs) - logsumexp(logs))
@@ -173,10 +178,10 @@ def test_a_normal_mean_in_closed_form():
     )
     release = tacit.simulate(plan, n=25, seed=5, prior={"mean": 0.0, "mean_sd": 2.0}).release
     posterior = tacit.infer(release, prior={"mean": 0.0, "mean_sd": 2.0}, seed=6)
-    law, half = release.law, 30.0
-    r = law.number("weight")
-    precision = law.coordinates[1] / half**2 + r * 25  # in the units of the data
-    slope, shift = r * 25 / precision, law.coordinates[1] / half**2 * 1.0 / precision
+    noise_parameters, half = release.noise_parameters, 30.0
+    r = noise_parameters.number("weight")
+    precision = noise_parameters.coordinates[1] / half**2 + r * 25  # in the units of the data
+    slope, shift = r * 25 / precision, noise_parameters.coordinates[1] / half**2 * 1.0 / precision
     w = np.mean([half * v / release.unit for v in release.values])
     noise = 1 / (2 * precision) + slope**2 / 25  # of the average of two draws, given the mean
     total = 0.25 + slope**2 / noise
@@ -202,7 +207,7 @@ def test_a_rate_by_quadrature(family):
     plan = tacit.Plan(model, schema, budget, tacit.PosteriorSample(n=n, prior=prior, draws=2))
     release = tacit.simulate(plan, n=n, seed=7).release
     found = tacit.infer(release, seed=8).draws("rate")
-    law, r = release.law, release.law.number("weight")
+    noise_parameters, r = release.noise_parameters, release.noise_parameters.number("weight")
     w = np.array(release.values) / release.unit
     default = model.default_prior(schema)
     rates = np.linspace(1e-3, 8.0, 1500) if isinstance(model, tacit.Poisson) else np.linspace(1e-4, 1.2, 1500)
@@ -212,13 +217,13 @@ def test_a_rate_by_quadrature(family):
         k = np.arange(0, 60)
         pmf = stats.poisson.pmf(k[None, :], rates[:, None])
         c = np.minimum(k, high) / high
-        shape, rate = law.coordinates[0] + r * high * sums, law.coordinates[1] + r * n
+        shape, rate = noise_parameters.coordinates[0] + r * high * sums, noise_parameters.coordinates[1] + r * n
     else:
         points = (np.arange(4000) + 0.5) / 4000 * high
         pmf = rates[:, None] * np.exp(-rates[:, None] * points) * high / 4000
         pmf = np.concatenate([pmf, np.exp(-rates * high)[:, None]], axis=1)
         c = np.append(points, high) / high
-        shape, rate = law.coordinates[0] + r * n + 0 * sums, law.coordinates[1] + r * sums
+        shape, rate = noise_parameters.coordinates[0] + r * n + 0 * sums, noise_parameters.coordinates[1] + r * sums
     mean = pmf @ c
     sd = np.sqrt(n * (pmf @ c**2 - mean**2))
     log_draws = sum(shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(v) - rate * v for v in w)
@@ -231,7 +236,7 @@ def test_a_rate_by_quadrature(family):
     assert abs(found.mean() - centre) < 6 * spread / math.sqrt(4000)
     assert (
         abs(found.std() / spread - 1) < 6 * math.sqrt(1 / 8000) * 1.5
-    )  # the law is a little longer-tailed than normal
+    )  # the distribution is a little longer-tailed than normal
 
 
 def test_a_query_is_about_the_rows_themselves():
@@ -241,10 +246,14 @@ def test_a_query_is_about_the_rows_themselves():
     )
     release = tacit.simulate(plan, n=80, seed=9).release
     found = (tacit.infer(release, seed=1).draws("mean") - 10) / 10
-    law, w = release.law, release.values[0] / release.unit
+    noise_parameters, w = release.noise_parameters, release.values[0] / release.unit
     grid = (np.arange(20_000) + 0.5) / 20_000
-    sums = law.number("weight") * 80 * grid
-    logs = stats.beta.logpdf(w, law.coordinates[1] + sums, law.coordinates[0] + law.number("weight") * 80 - sums)
+    sums = noise_parameters.number("weight") * 80 * grid
+    logs = stats.beta.logpdf(
+        w,
+        noise_parameters.coordinates[1] + sums,
+        noise_parameters.coordinates[0] + noise_parameters.number("weight") * 80 - sums,
+    )
     cdf = np.cumsum(np.exp(logs - logs.max()))
     assert stats.kstest(found, lambda x: np.interp(x, grid, cdf / cdf[-1])).pvalue > LEVEL
 
@@ -261,7 +270,7 @@ def test_public_rows_are_counted_once():
     posterior = tacit.infer(release, draws=5000, seed=11)
     counts = np.bincount(posterior.draws("count").astype(int), minlength=13)
     values = [v / release.unit for v in release.values]
-    once, twice = (brute_share(values, release.law, 12, 1.0 + 20 * k, 1.0 + 30 * k) for k in (1, 2))
+    once, twice = (brute_share(values, release.noise_parameters, 12, 1.0 + 20 * k, 1.0 + 30 * k) for k in (1, 2))
     large = once * counts.sum() >= 5
     seen = np.append(counts[large], counts[~large].sum() + 1e-9)
     assert stats.chisquare(seen, np.append(once[large], once[~large].sum()) * seen.sum()).pvalue > LEVEL
@@ -273,8 +282,8 @@ def test_what_public_rows_buy():
     budget = tacit.RenyiDP(order=15, epsilon=1.0)
     weights = [
         beta_plan(budget, n=100, prior={"a": 1, "b": 1}, public={"n": n, "count": n / 2})
-        .crossing()
-        .law.number("weight")
+        .calibrated_mechanism()
+        .noise_parameters.number("weight")
         for n in (0, 10, 30, 100)
     ]
     assert weights[0] < 1 / 14
@@ -329,11 +338,11 @@ def test_a_wrong_weight_in_inference_is_caught(monkeypatch):
 
     def wrong(*arguments):
         problem = problem_of(*arguments)
-        law = problem.sample
-        numbers = tuple((k, v * (4 if k == "weight" else 1)) for k, v in law.numbers)
+        noise_parameters = problem.sample
+        numbers = tuple((k, v * (4 if k == "weight" else 1)) for k, v in noise_parameters.numbers)
         (site,) = problem.sites
         return dataclasses.replace(
-            problem, sites=(dataclasses.replace(site, sample=dataclasses.replace(law, numbers=numbers)),)
+            problem, sites=(dataclasses.replace(site, sample=dataclasses.replace(noise_parameters, numbers=numbers)),)
         )
 
     monkeypatch.setattr(sys.modules[tacit.calibrate.__module__], "problem_of", wrong)
@@ -348,10 +357,12 @@ def test_what_posterior_draws_are_not_for():
     with pytest.raises(tacit.InputError, match="posterior draws: exact"):
         tacit.infer(release, method="naive")
     with pytest.raises(tacit.InputError, match="posterior-sample"):
-        tacit.drawn(tacit.simulate(tacit.Plan(tacit.Bernoulli("x"), YES_NO, tacit.PureDP(1.0)), n=9, seed=1).release)
+        tacit.released_draws(
+            tacit.simulate(tacit.Plan(tacit.Bernoulli("x"), YES_NO, tacit.PureDP(1.0)), n=9, seed=1).release
+        )
     schema = tacit.Schema(y=["no", "yes"], x=(0, 1))
     plan = tacit.Plan(tacit.LogisticRegression("y ~ x"), schema, tacit.GDP(1.0), tacit.PosteriorSample())
-    with pytest.raises(tacit.InputError, match="drawn"):
+    with pytest.raises(tacit.InputError, match="tacit draws"):
         tacit.infer(tacit.Release(plan=plan, n=3, values=(1, 2), dataset="d", id="i"))
 
 

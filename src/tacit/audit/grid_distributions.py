@@ -1,8 +1,8 @@
-"""The exact law of a draw from a density with one term a row, on a grid of its few parameters.
+"""The exact distribution of a draw from a density with one term a row, on a grid of its few parameters.
 
 Two data sets that differ in one record have densities whose ratio is exp(weight * (l(theta, b) - l(theta, a))) times a
-constant. On an even grid that is fine against both densities the normalised weights are the two laws, up to an error
-that falls faster than any power of the spacing for smooth densities.
+constant. On an even grid that is fine against both densities the normalised weights are the two distributions, up to
+an error that falls faster than any power of the spacing for smooth densities.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.cells import Cells, Floats, finite_cells
+from tacit.audit.cells import CellProbabilities, Floats, finite_cells
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 
 _POINTS = {1: 4001, 2: 401, 3: 101}
@@ -98,8 +98,8 @@ def _in_blocks(every: Any, thetas: Floats, rows: Any) -> Floats:
     return np.concatenate(found)[: len(thetas)]
 
 
-def row_cells(first: Floats, second: Floats) -> Cells:
-    """The two laws side by side, from the potentials U(theta) at all points of the grid."""
+def row_cells(first: Floats, second: Floats) -> CellProbabilities:
+    """The two distributions side by side, from the potentials U(theta) at all points of the grid."""
     return finite_cells(_normalised(-first), _normalised(-second))
 
 

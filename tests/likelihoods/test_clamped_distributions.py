@@ -1,4 +1,4 @@
-"""Laws of one clamped number: moments against high precision, priors, coordinates, and slopes at extremes."""
+"""Distributions of one clamped number: moments against high precision, priors, coordinates, and slopes at extremes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.stats import beta, gamma, lognorm, norm
 
 from tacit.errors import InputError
-from tacit.likelihoods.clamped_laws import (
+from tacit.likelihoods.clamped_distributions import (
     BetaCoordinate,
     ClampedCounts,
     ClampedExponential,
@@ -48,13 +48,13 @@ def counts_moment(masses, most, k):
     return mpmath.fsum(m * (mpmath.mpf(j) / most) ** k for j, m in enumerate(masses)) + last
 
 
-def found_moments(law, parameters):
+def found_moments(distribution, parameters):
     with float64():
-        phi = law.coordinates({name: jnp.float64(value) for name, value in parameters.items()})
-        values = np.asarray(moments(law, phi))
-        slopes = np.asarray(jax.jacrev(lambda p: moments(law, p))(phi))
-        mean, covariance = power_moments(law, phi, (1, 2))
-        again = {name: float(value) for name, value in law.parameters(phi).items()}
+        phi = distribution.coordinates({name: jnp.float64(value) for name, value in parameters.items()})
+        values = np.asarray(moments(distribution, phi))
+        slopes = np.asarray(jax.jacrev(lambda p: moments(distribution, p))(phi))
+        mean, covariance = power_moments(distribution, phi, (1, 2))
+        again = {name: float(value) for name, value in distribution.parameters(phi).items()}
     assert np.isfinite(slopes).all()
     for name, value in parameters.items():
         assert again[name] == pytest.approx(value, rel=1e-12)
@@ -133,18 +133,18 @@ PRIORS = [
 ]
 
 
-@pytest.mark.parametrize(("law", "index", "name", "prior"), PRIORS, ids=lambda v: str(v)[:20])
-def test_priors_are_what_they_say_and_their_coordinates_are_standard(law, index, name, prior):
+@pytest.mark.parametrize(("distribution", "index", "name", "prior"), PRIORS, ids=lambda v: str(v)[:20])
+def test_priors_are_what_they_say_and_their_coordinates_are_standard(distribution, index, name, prior):
     """The density by phi, integrated up to the quantiles of the prior, gives their probabilities, to 1e-5.
 
     And phi has mean 0 and standard deviation 1 (for a log-gamma and a logit-beta number too).
     """
     with float64():
-        centre = jnp.zeros(law.size)
+        centre = jnp.zeros(distribution.size)
         grid = np.linspace(-40, 12, 26_001)
-        values = np.exp(np.asarray(jax.vmap(lambda t: law.log_prior(centre.at[index].set(t)))(grid)))
-        others = {n: jnp.float64(0.5) for n in law.parameters(centre)}
-        places = [float(law.coordinates({**others, name: prior.ppf(p)})[index]) for p in (0.05, 0.5, 0.95)]
+        values = np.exp(np.asarray(jax.vmap(lambda t: distribution.log_prior(centre.at[index].set(t)))(grid)))
+        others = {n: jnp.float64(0.5) for n in distribution.parameters(centre)}
+        places = [float(distribution.coordinates({**others, name: prior.ppf(p)})[index]) for p in (0.05, 0.5, 0.95)]
     cumulative = cumulative_trapezoid(values, grid, initial=0)
     cumulative, density = cumulative / cumulative[-1], values / cumulative[-1]
     np.testing.assert_allclose(np.interp(places, grid, cumulative), (0.05, 0.5, 0.95), atol=1e-5)
@@ -174,14 +174,14 @@ def test_far_out_everything_stays_finite():
     laws = [NORMAL, EXPONENTIAL, clamped_poisson(20, 1.0, 0.1), clamped_geometric(20, 1.0, 1.0)]
     z = np.array([-1.0, 0.0, 0.37, 1.0])
     with float64():
-        for law in laws:
+        for distribution in laws:
             for signs in ([1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]):
-                phi = 40 * jnp.asarray(signs[: law.size])
+                phi = 40 * jnp.asarray(signs[: distribution.size])
                 for function in (
-                    lambda p, law=law: jnp.sum(moments(law, p)),
-                    lambda p, law=law: jnp.sum(law.log_report(p, z, 0.5)),
-                    law.log_prior,
+                    lambda p, distribution=distribution: jnp.sum(moments(distribution, p)),
+                    lambda p, distribution=distribution: jnp.sum(distribution.log_report(p, z, 0.5)),
+                    distribution.log_prior,
                 ):
                     value, slope = jax.value_and_grad(function)(phi)
-                    assert np.isfinite(value), (law, phi)
-                    assert np.isfinite(slope).all(), (law, phi)
+                    assert np.isfinite(value), (distribution, phi)
+                    assert np.isfinite(slope).all(), (distribution, phi)

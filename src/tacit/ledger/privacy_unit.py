@@ -23,7 +23,7 @@ def unit_of(person: str | None) -> str:
     return f"{_PERSON}{person}"
 
 
-def read_unit(plain: object) -> str:
+def read_privacy_unit(plain: object) -> str:
     """A unit that was written down."""
     if plain == ROW:
         return ROW

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import polygamma
 
-from tacit.likelihoods.design_moments import RowLaw
+from tacit.likelihoods.design_moments import RowDistribution
 
 
-class LawPrior(NamedTuple):
+class RowDistributionPrior(NamedTuple):
     """``mean`` and ``mean_sd`` (K, d), ``scale`` (d,), ``shape`` a number, ``alpha`` (K,)."""
 
     mean: Any
@@ -28,10 +28,12 @@ class LawPrior(NamedTuple):
     alpha: Any
 
 
-class LawCoordinates:
-    """Between t and the law of a site's rows. With ``own`` every cell has its own covariance, else all share one."""
+class RowDistributionCoordinates:
+    """Between t and the distribution of a site's rows. With ``own`` every cell has its own covariance, else all share
+    one.
+    """
 
-    def __init__(self, prior: LawPrior, *, own: bool = False) -> None:
+    def __init__(self, prior: RowDistributionPrior, *, own: bool = False) -> None:
         self.cells, self.d = np.shape(prior.mean)
         self.prior, self.own = prior, own
         spreads = self.cells if own else 1
@@ -49,12 +51,12 @@ class LawCoordinates:
         self.exponents = float(prior.shape) + (self.d - 2 - self.below[1]) / 2  # b of each partial correlation
         self.widths = np.sqrt(polygamma(1, self.exponents) / 2)
 
-    def law(self, t: Any) -> RowLaw:
+    def distribution(self, t: Any) -> RowDistribution:
         """Shares, means and a root of the covariance, (K, d, d) where every cell has its own."""
         ratios, means, scales, partials = self._split(t)
         roots = jax.vmap(self._root)(scales, partials)
-        return RowLaw(
-            chances=jnp.exp(self._log_shares(ratios)),
+        return RowDistribution(
+            probabilities=jnp.exp(self._log_shares(ratios)),
             means=self.prior.mean + self.prior.mean_sd * means.reshape(self.cells, self.d),
             root=roots if self.own else roots[0],
         )

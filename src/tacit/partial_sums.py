@@ -29,7 +29,7 @@ from tacit._support.reading import LARGEST_JSON, same, strict_json
 from tacit.errors import InputError, expected
 from tacit.plan import Plan
 from tacit.schema import Number, Schema
-from tacit.statistics.collector import Sums
+from tacit.statistics.accumulator import Sums
 from tacit.statistics.statistic import Statistic
 from tacit.version import __version__
 
@@ -58,7 +58,7 @@ class Measure:
     @classmethod
     def of(cls, plan: Plan) -> Measure:
         """What this tacit takes the totals of ``plan`` in."""
-        sums = plan.crossing().collector()
+        sums = plan.calibrated_mechanism().accumulator()
         if not isinstance(sums, Sums):
             kind = plan.mechanism.kind
             raise expected("kind", kind, "of [mechanism] to be one whose rows are added up, for a partial")

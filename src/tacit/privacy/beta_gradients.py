@@ -21,7 +21,7 @@ _CLOSE = 1e-7  # relative: where the search for the largest slope of a Bernoulli
 
 
 @lru_cache(maxsize=256)
-def bernoulli_slope(beta: float) -> float:
+def bernoulli_gradient_bound(beta: float) -> float:
     """kappa = max over p in [0, 1] of k(p), k(p) = p^b (1 - p)^2 + p (1 - p)^beta: the most of |dl / du|, u the logit.
 
     1 as beta -> 1, 0.4454 at 1.5, 8/27 at 2, 4/27 at 3.
@@ -41,7 +41,7 @@ def bernoulli_slope(beta: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def softmax_slope(beta: float) -> float:
+def softmax_gradient_bound(beta: float) -> float:
     """sqrt(2) max over t in [0, 1] of F(t): at least the norm of the gradient in the logits of all classes.
 
     F(t) = (1 - t) (t (1 - t)^b + g(t)), g(t) = max over p <= t of p^b (1 - p). For two classes it is attained wherever
@@ -87,7 +87,7 @@ def _largest(most: Callable[[Any, Any], Any]) -> float:
         low, high = cuts[:, :-1].ravel(), cuts[:, 1:].ravel()
 
 
-def normal_mean_slope(beta: float, scale: float) -> float:
+def normal_mean_gradient_bound(beta: float, scale: float) -> float:
     """M^b e^(-1/2) / (scale sqrt(b)), M = 1 / (sqrt(2 pi) scale): the most of |dl / dm|, m the mean, sigma >= scale.
 
     Proof: the integral does not depend on m, so |dl/dm| = f^b |z| / sigma with z = (y - m) / sigma and
@@ -97,7 +97,7 @@ def normal_mean_slope(beta: float, scale: float) -> float:
     return _power(scale, b) * math.exp(-0.5) / (scale * math.sqrt(b)) * (1 + _ROUNDING)
 
 
-def normal_scale_slope(beta: float, scale: float) -> float:
+def normal_scale_gradient_bound(beta: float, scale: float) -> float:
     """The most of |dl / dv| where sigma = scale + e^v: M^b (1/b) (b / beta)^beta max(1 - bJ, (2/b) e^(-1 - b/2) + bJ).
 
     J = beta^(-3/2).

@@ -12,7 +12,7 @@ from tacit.cli.shared import Json, Tsv, check_form, print_json, print_table, pri
 _FEW = 6  # draws that the table shows
 
 
-def drawn(
+def released_draws(
     release: Annotated[
         Path, typer.Argument(metavar="RELEASE", help="A release of posterior draws, a JSON file.", show_default=False)
     ],
@@ -21,7 +21,7 @@ def drawn(
 ) -> None:
     """Print the draws of a release of posterior draws. A regression's coefficients are in the units of the data."""
     from tacit.models.regression import Regression
-    from tacit.released_draws import drawn as read
+    from tacit.released_draws import released_draws as read
 
     check_form(as_json, as_tsv)
     found = read(release)

@@ -21,11 +21,11 @@ def randomize(record: Mapping[str, Any], plan: Plan | str | Path) -> tuple[int, 
 
     A cell that cannot be read counts as the column's stand-in, as everywhere; a column that is not there is refused.
     """
-    client = as_plan(plan).client()
+    randomizer = as_plan(plan).local_randomizer()
     if not isinstance(record, Mapping):
         raise expected("record", "...", "to be a mapping of columns to values")
-    columns = {name: parsed_cell(record, name, client.schema) for name in client.columns}
-    return tuple(int(v) for v in client.reports(columns, OSEntropy())[0])
+    columns = {name: parsed_cell(record, name, randomizer.schema) for name in randomizer.columns}
+    return tuple(int(v) for v in randomizer.reports(columns, OSEntropy())[0])
 
 
 def parsed_cell(record: Mapping[str, Any], name: str, schema: Schema) -> Any:

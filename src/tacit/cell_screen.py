@@ -38,7 +38,7 @@ _FALSE_ALARM = 0.05  # of any warning at all, where every cell is as declared
 
 
 @dataclass(frozen=True)
-class Screening:
+class ScreenPlan:
     """What will be counted: the cells of all columns of ``declared``, at the price of ``budget``.
 
     ``mechanism`` says whose privacy is protected, a row's or a person's.
@@ -49,7 +49,7 @@ class Screening:
     mechanism: AddNoise = field(default_factory=AddNoise)
 
     @classmethod
-    def of(cls, plan: Plan, budget: Guarantee) -> Screening:
+    def of(cls, plan: Plan, budget: Guarantee) -> ScreenPlan:
         """The screening of a plan's columns, for the plan's unit of privacy."""
         plan.central()  # refuses a plan whose rows are never in one place
         return cls(plan.schema, budget, AddNoise(unit=plan.mechanism.person))
@@ -59,22 +59,22 @@ class Screening:
         """What is asked of each column: the classes of its cells."""
         return self.declared.screened()
 
-    def crossing(self, law: Noise | None = None) -> NoisySums:
-        """The way across the boundary; ``law`` is the noise that a screen says it had.
+    def calibrated_mechanism(self, noise_parameters: Noise | None = None) -> NoisySums:
+        """The way across the boundary; ``noise_parameters`` is the noise that a screen says it had.
 
         Proof: of the price, by `NoisySums.event`. The counts are those of `CellClasses`, whose sensitivity is for
         replacing one row. A person stands for exactly ``max_rows`` rows, so `Sensitivity.times` is for a person. []
         """
-        return self._own_crossing if law is None else self._crossing(law)
+        return self._calibrated if noise_parameters is None else self._calibrate(noise_parameters)
 
     @cached_property
-    def _own_crossing(self) -> NoisySums:
-        return self._crossing(None)
+    def _calibrated(self) -> NoisySums:
+        return self._calibrate(None)
 
-    def _crossing(self, law: Noise | None) -> NoisySums:
+    def _calibrate(self, noise_parameters: Noise | None) -> NoisySums:
         statistic, unit = CellClasses.of(self.schema), self.mechanism.person
         sensitivity = statistic.sensitivity().times(1 if unit is None else unit.max_rows)
-        noise = noise_for(self.budget, sensitivity, None) if law is None else law
+        noise = noise_for(self.budget, sensitivity, None) if noise_parameters is None else noise_parameters
         if len(noise.scales) != len(statistic.entries):
             raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one an entry")
         found = NoisySums(statistic, sensitivity, noise)
@@ -85,9 +85,9 @@ class Screening:
     def event(self) -> Event:
         """What the screen costs.
 
-        Proof: that of `crossing`. []
+        Proof: that of `calibrated_mechanism`. []
         """
-        return self.crossing().event()
+        return self.calibrated_mechanism().event()
 
     def to_plain(self) -> dict[str, Any]:
         """Plain tables, as they stand in a screen."""
@@ -99,7 +99,7 @@ class Screening:
         }
 
     @classmethod
-    def from_plain(cls, plain: object) -> Screening:
+    def from_plain(cls, plain: object) -> ScreenPlan:
         """Read what a screen says that it was asked."""
         keys = ("schema", "budget", "unit")
         if not isinstance(plain, dict) or set(plain) != set(keys):
@@ -144,24 +144,24 @@ class Screen:
     ``typed_elsewhere`` is as in a release.
     """
 
-    plan: Screening
+    plan: ScreenPlan
     n: int
     values: tuple[int, ...]
     dataset: str
     id: str
     ledger: Mapping[str, Any] | None = None
-    law: Noise = None  # type: ignore[assignment]  # the screening's own unless a file says otherwise
+    noise_parameters: Noise = None  # type: ignore[assignment]  # the screening's own unless a file says otherwise
     typed_elsewhere: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        crossing = self.crossing
-        object.__setattr__(self, "law", crossing.law)
+        calibrated = self.calibrated_mechanism
+        object.__setattr__(self, "noise_parameters", calibrated.noise_parameters)
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
-        if len(self.values) != len(crossing.entries) or not all(map(_is_int, self.values)):
-            raise InputError(f"Expected values to be {len(crossing.entries)} whole numbers, one an entry.")
-        crossing.check(self.values, self.n)
+        if len(self.values) != len(calibrated.entries) or not all(map(_is_int, self.values)):
+            raise InputError(f"Expected values to be {len(calibrated.entries)} whole numbers, one an entry.")
+        calibrated.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
         if self.ledger is not None:
@@ -178,14 +178,14 @@ class Screen:
         return self.plan.declared
 
     @cached_property
-    def crossing(self) -> NoisySums:
+    def calibrated_mechanism(self) -> NoisySums:
         """The way across the boundary that the counts took."""
-        return self.plan.crossing(self.law)
+        return self.plan.calibrated_mechanism(self.noise_parameters)
 
     @property
     def sd(self) -> float:
         """The standard deviation of the noise on each count, in cells."""
-        return max(self.law.sd) / self.crossing.unit
+        return max(self.noise_parameters.sd) / self.calibrated_mechanism.unit
 
     def half_width(self, probability: float = 0.95) -> float:
         """How far a count may be off, in cells: more than that has probability 1 - ``probability`` at most.
@@ -195,16 +195,16 @@ class Screen:
         if not 0 < probability < 1:
             raise expected("probability", probability, "to lie between 0 and 1")
         beyond = 1 - probability
-        if self.law.limit == "laplace":
-            return max(self.law.reach(-math.log(beyond))) / self.crossing.unit
+        if self.noise_parameters.limit == "laplace":
+            return max(self.noise_parameters.reach(-math.log(beyond))) / self.calibrated_mechanism.unit
         return NormalDist().inv_cdf(1 - beyond / 2) * self.sd
 
     def summary(self, probability: float = 0.95) -> tuple[Count, ...]:
         """Every count with its interval, cut to what is possible, 0 to n."""
-        half, names = self.half_width(probability), self.crossing.statistic
+        half, names = self.half_width(probability), self.calibrated_mechanism.statistic
         assert isinstance(names, CellClasses)
         places = [(column, cells) for column, classes in names.counted for cells in classes]
-        values = [value / self.crossing.unit for value in self.values]
+        values = [value / self.calibrated_mechanism.unit for value in self.values]
 
         def inside(value: float) -> float:
             return min(max(value, 0.0), float(self.n))
@@ -240,10 +240,10 @@ class Screen:
             "id": self.id,
             "dataset": self.dataset,
             "n": self.n,
-            "unit": self.crossing.unit,
-            "entries": list(self.crossing.entries),
+            "unit": self.calibrated_mechanism.unit,
+            "entries": list(self.calibrated_mechanism.entries),
             "values": list(self.values),
-            "noise": self.law.to_plain(),
+            "noise": self.noise_parameters.to_plain(),
             "ledger": None if self.ledger is None else dict(self.ledger),
             "asked": self.plan.to_plain(),
             **({"typed_elsewhere": True, "assumes": list(self.guarantee.assumes)} if self.typed_elsewhere else {}),
@@ -262,13 +262,13 @@ class Screen:
             if any(isinstance(value, int) and value.bit_length() > LONGEST for value in values):
                 raise InputError(f"Expected values to be whole numbers of at most {LONGEST} bits.")
             found = cls(
-                Screening.from_plain(plain["asked"]),
+                ScreenPlan.from_plain(plain["asked"]),
                 plain["n"],
                 tuple(values),
                 plain["dataset"],
                 plain["id"],
                 plain["ledger"],
-                AddNoise().law_from_plain(plain["noise"]),
+                AddNoise().noise_parameters_from_plain(plain["noise"]),
                 flag("typed_elsewhere", plain.get("typed_elsewhere", False)),
             )
         except KeyError as error:
@@ -300,7 +300,7 @@ class Screen:
         unit = release.plan.mechanism.person
         if (self.dataset, self.n, self.plan.mechanism.person) != (release.dataset, release.n, unit):
             raise expected("screen", self.id, f"to have the dataset, the n and the unit of release {release.id!r}")
-        for name in release.crossing.columns:
+        for name in release.calibrated_mechanism.columns:
             if name not in self.schema or self.schema[name] != release.plan.schema[name]:
                 raise expected("screen", self.id, f"to declare column {name!r} as release {release.id!r} does")
 

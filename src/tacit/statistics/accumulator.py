@@ -9,7 +9,7 @@ from typing import Any
 from tacit.statistics.statistic import Statistic
 
 
-class Collector(ABC):
+class Accumulator(ABC):
     """What is kept of the rows while they are read. It is secret: only a mechanism makes it fit to leave."""
 
     @property
@@ -22,7 +22,7 @@ class Collector(ABC):
         """Take in one batch of parsed cells, ``times`` times over."""
 
 
-class Sums(Collector):
+class Sums(Accumulator):
     """The exact integer sums of a statistic over the rows seen so far."""
 
     def __init__(self, statistic: Statistic) -> None:

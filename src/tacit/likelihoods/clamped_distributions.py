@@ -1,8 +1,8 @@
-"""Laws of one clamped number: parameters, priors, moments, and the density of a report.
+"""Distributions of one clamped number: parameters, priors, moments, and the density of a report.
 
-A value outside its bounds is clamped, so the number c that a person holds follows the rectified law: the family's own
-density inside the bounds and atoms at the ends (kulkarni2022, equation (6)). That law is the model, so clamping biases
-nothing. Numbers are in mapped units:
+A value outside its bounds is clamped, so the number c that a person holds follows the rectified distribution: the
+family's own density inside the bounds and atoms at the ends (kulkarni2022, equation (6)). That distribution is the
+model, so clamping biases nothing. Numbers are in mapped units:
 
     normal         c in [-1, 1]    x ~ N(mean, sd^2),                mean ~ N(centre, mean_sd^2),
                                                                      log sd ~ N(log sd_median, sd_spread^2)
@@ -10,13 +10,14 @@ nothing. Numbers are in mapped units:
     counts         c = min(Y, K)/K, Y with any pmf of one parameter, a rate ~ Gamma(shape, rate) or p ~ Beta(a, b)
 
 A log-normal prior for sd, because it is exactly normal in the coordinate that is sampled, and because it keeps off 0,
-where clamped data under noise say nothing about sd. Every law has coordinates phi, a vector of ``size`` real numbers in
-which its prior has mean 0 and spread 1: what samplers move.
+where clamped data under noise say nothing about sd. Every distribution has coordinates phi, a vector of ``size`` real
+numbers in which its prior has mean 0 and spread 1: what samplers move.
 
-Moments. Each law gives `atoms`: finitely many points and weights that have its moments. For counts they are the law
-itself. For a density they are the two ends and the nodes of a Gauss-Legendre rule on the part of the bounds where the
-density lives, 9 standard deviations around the mean or 50 / rate from 0. Moments are then sums of positive terms, true
-to 13 digits for every parameter, and covariances, taken around the mean, cannot lose positive semidefiniteness.
+Moments. Each distribution gives `atoms`: finitely many points and weights that have its moments. For counts they are
+the distribution itself. For a density they are the two ends and the nodes of a Gauss-Legendre rule on the part of the
+bounds where the density lives, 9 standard deviations around the mean or 50 / rate from 0. Moments are then sums of
+positive terms, true to 13 digits for every parameter, and covariances, taken around the mean, cannot lose positive
+semidefiniteness.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ _NODES, _NODE_WEIGHTS = leggauss(80)
 _LOG_LIMIT = 60.0  # of logs of scales and rates: past e^60 nothing changes any more
 
 
-class Law(Protocol):
-    """What the samplers need of a law; ``size`` numbers phi, c in [``low``, ``high``]."""
+class ClampedDistribution(Protocol):
+    """What the samplers need of a distribution; ``size`` numbers phi, c in [``low``, ``high``]."""
 
     size: ClassVar[int]
     low: ClassVar[float]
@@ -76,15 +77,15 @@ class Law(Protocol):
         ...
 
 
-def moments(law: Law, phi: Any, count: int = 4) -> Any:
+def moments(distribution: ClampedDistribution, phi: Any, count: int = 4) -> Any:
     """E[c^k] for k = 1 .. ``count``."""
-    points, weights = law.atoms(phi)
+    points, weights = distribution.atoms(phi)
     return jnp.stack([jnp.sum(weights * points**k) for k in range(1, count + 1)])
 
 
-def power_moments(law: Law, phi: Any, powers: tuple[int, ...]) -> tuple[Any, Any]:
+def power_moments(distribution: ClampedDistribution, phi: Any, powers: tuple[int, ...]) -> tuple[Any, Any]:
     """Mean and covariance of (c^k for k in ``powers``)."""
-    points, weights = law.atoms(phi)
+    points, weights = distribution.atoms(phi)
     values = jnp.stack([points**k for k in powers])
     mean = values @ weights
     away = values - mean[:, None]
@@ -318,8 +319,8 @@ def _rule(first: Any, last: Any) -> tuple[Any, Any]:
     return first + half * (1 + _NODES), half * _NODE_WEIGHTS
 
 
-def _with_ends(law: Any, points: Any, weights: Any, lowest: Any, highest: Any) -> tuple[Any, Any]:
-    ends = np.array([law.low, law.high])
+def _with_ends(distribution: Any, points: Any, weights: Any, lowest: Any, highest: Any) -> tuple[Any, Any]:
+    ends = np.array([distribution.low, distribution.high])
     return jnp.concatenate([ends, points]), jnp.concatenate([jnp.stack([lowest, highest]), weights])
 
 
@@ -327,9 +328,9 @@ def _exp(value: Any) -> Any:
     return jnp.exp(jnp.clip(value, -_LOG_LIMIT, _LOG_LIMIT))
 
 
-def _check_positive(law: Any) -> None:
-    for field in fields(law):
-        name, value = field.name, getattr(law, field.name)
+def _check_positive(distribution: Any) -> None:
+    for field in fields(distribution):
+        name, value = field.name, getattr(distribution, field.name)
         if name == "centre":
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-6 <= value <= 1e9:

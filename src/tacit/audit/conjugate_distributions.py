@@ -1,4 +1,4 @@
-"""The exact law of a draw from a conjugate posterior, and of two draws' ratio, as densities on the line.
+"""The exact distribution of a draw from a conjugate posterior, and of two draws' ratio, as densities on the line.
 
 Whatever the family, the ratio of the densities on two data sets depends on one number of the draw: a share, the share
 of one level among two, a rate, a mean. Shares are looked at as log odds and rates as logarithms, where their densities
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.cells import Cells, Floats, density_cells
+from tacit.audit.cells import CellProbabilities, Floats, density_cells
 from tacit.mechanisms.posterior_sample.conjugate import ConjugateLoss
 
 _TAIL = 45.0
@@ -21,8 +21,8 @@ _CELLS = 2**12
 
 
 @dataclass(frozen=True)
-class LineLaw:
-    """One number of a draw: ``numbers`` are the parameters of a "beta", "gamma" or "normal" law of it."""
+class LineDistribution:
+    """One number of a draw: ``numbers`` are the parameters of a "beta", "gamma" or "normal" distribution of it."""
 
     kind: str
     numbers: tuple[float, float]
@@ -48,7 +48,7 @@ class LineLaw:
         return np.log(np.maximum(found, 2.0**-60)) if self.kind == "gamma" else found
 
     def uniform(self, values: Any) -> Floats:
-        """The distribution function at values of the number: uniform if they follow the law."""
+        """The distribution function at values of the number: uniform if they follow the distribution."""
         from scipy.stats import beta, gamma, norm
 
         a, b = self.numbers
@@ -70,9 +70,9 @@ class LineLaw:
         return ends[0], ends[1]
 
 
-def pair_cells(first: LineLaw, second: LineLaw) -> Cells:
-    """The laws of the telling number on two data sets, side by side."""
-    reaches = [law.reach() for law in (first, second)]
+def pair_cells(first: LineDistribution, second: LineDistribution) -> CellProbabilities:
+    """The distributions of the telling number on two data sets, side by side."""
+    reaches = [distribution.reach() for distribution in (first, second)]
     edges = np.linspace(min(low for low, _ in reaches), max(high for _, high in reaches), _CELLS)
     return density_cells(first.log_density, second.log_density, edges)
 
@@ -87,8 +87,8 @@ class ConjugatePair:
     first: tuple[float, ...]
     second: tuple[float, ...]
 
-    def laws(self) -> tuple[LineLaw, LineLaw]:
-        """The law of the telling number on both data sets."""
+    def distributions(self) -> tuple[LineDistribution, LineDistribution]:
+        """The distribution of the telling number on both data sets."""
         pick = self._coordinates()
         return pick(self.first), pick(self.second)
 
@@ -106,24 +106,24 @@ class ConjugatePair:
         moved = [i for i, by in enumerate(change) if by] or [0, 1]
         return (moved[0], moved[-1]) if len(moved) > 1 else (moved[0], (moved[0] + 1) % len(change))
 
-    def _coordinates(self) -> Callable[[Sequence[float]], LineLaw]:
+    def _coordinates(self) -> Callable[[Sequence[float]], LineDistribution]:
         prior, r = self.loss.coordinates(self.numbers), float(self.numbers["weight"])
         step, n, kind = float(self.loss.conjugacy.step), self.n, self.loss.conjugacy.kind
 
-        def pick(sums: Sequence[float]) -> LineLaw:
+        def pick(sums: Sequence[float]) -> LineDistribution:
             match kind:
                 case "dirichlet":
                     i, j = self._moved()
-                    return LineLaw("beta", (prior[i] + r * sums[i], prior[j] + r * sums[j]))
+                    return LineDistribution("beta", (prior[i] + r * sums[i], prior[j] + r * sums[j]))
                 case "gamma-shape":
-                    return LineLaw("gamma", (prior[0] + r * step * sums[0], prior[1] + r * n))
+                    return LineDistribution("gamma", (prior[0] + r * step * sums[0], prior[1] + r * n))
                 case "gamma-rate":
-                    return LineLaw("gamma", (prior[0] + r * n, prior[1] + r * step * sums[0]))
+                    return LineDistribution("gamma", (prior[0] + r * n, prior[1] + r * step * sums[0]))
                 case "normal":
                     precision = prior[1] + r * n / step**2
                     mean = (prior[0] * prior[1] + r * sums[0] / step**2) / precision
-                    return LineLaw("normal", (mean, precision**-0.5))
+                    return LineDistribution("normal", (mean, precision**-0.5))
                 case _:
-                    return LineLaw("beta", (prior[1] + r * sums[0], prior[0] + r * (n - sums[0])))
+                    return LineDistribution("beta", (prior[1] + r * sums[0], prior[0] + r * (n - sums[0])))
 
         return pick

@@ -1,4 +1,4 @@
-"""The law of a release that consists of posterior draws: the public numbers with which they were drawn."""
+"""The distribution of a release that consists of posterior draws: the public numbers with which they were drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAILED = -(2**62)
 
 
 @dataclass(frozen=True)
-class DrawLaw:
+class DrawParameters:
     """``draws`` independent draws of ``parameters`` numbers each, rounded to multiples of 1 / ``grid``.
 
     ``loss`` and ``numbers`` (by name, in order of names) say from which density. ``coordinates`` are those of the
