@@ -51,7 +51,7 @@ def test_help_loads_nothing_heavy():
 
 # What runs left of the boundary, or on a device: all its randomness is the operating system's.
 UNSEEDED = (
-    *("boundary.py", "bounds.py", "client.py", "partials.py", "screen.py", "screen_release.py"),
+    *("boundary.py", "bounds.py", "device.py", "partial_sums.py", "screen.py", "cell_screen.py"),
     *("engines", "ledger", "mechanisms", "noise", "privacy", "private_samplers", "protocols", "sources", "statistics"),
 )
 GENERATORS = {"default_rng", "RandomState", "SeedSequence", "PRNGKey", "SeededEntropy"}
