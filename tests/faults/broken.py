@@ -10,6 +10,7 @@ from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.privacy.events import PureEvent
 from tacit.privacy.guarantees import ApproxDP, PureDP
+from tacit.protocols.local_randomizer import LocalRandomizer
 
 
 @dataclass(frozen=True)
