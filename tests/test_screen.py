@@ -52,7 +52,7 @@ class Hostile:
 
 NUMBERS = {
     "as declared": ["20", " 80 ", 18, 80.0, True, np.float32(30), Decimal("44.5"), "1.8e1"],
-    "missing": ["", "  ", "\t", None, float("nan"), Decimal("NaN"), pd.NA, pd.NaT, np.datetime64("NaT"), b" "],
+    "missing": ["", "  ", "\t", None, float("nan"), Decimal("NaN"), pd.NA, pd.NaT, np.datetime64("NaT", "ns"), b" "],
     "unreadable": ["n/a", "nan", "inf", "1,5", "0x10", float("inf"), "1e999", Hostile(), [1], b"\xff", "1_0"],
     "below": ["17.999", -1e308, False, "-5"],
     "above": ["80.0001", 10**400 // 10**300, 1e308, "1e10"],

@@ -48,3 +48,6 @@ class NetworkNormal(NormalDensity):
     def rugged(self) -> bool:
         """Networks have many modes."""
         return True
+
+    def fitted(self, x: Any, y: Any) -> None:
+        """Nothing: least squares say where the mode of a linear predictor is, and nothing about a network's."""
