@@ -185,7 +185,7 @@ def test_a_network_has_nothing_to_be_compared_with():
     schema = tacit.Schema(y=(-1, 1), a=(-1, 1), b=(-1, 1))
     said = tacit.PosteriorSample(loss="beta-divergence", gamma=1e-7, assume="converged", options={"sigma_min": 0.1})
     plan = tacit.Plan(tacit.Network("y ~ a + b", hidden=3), schema, tacit.ApproxDP(1.0, 1e-5), said)
-    loss, numbers = plan.crossing().loss, dict(plan.crossing().drawn.numbers)
+    loss, numbers = plan.calibrated_mechanism().loss, dict(plan.calibrated_mechanism().drawn.numbers)
     table = np.array([[1.0, 0.2, 0.1], [1.0, -0.3, 0.4]]), np.array([0.1, 0.2])
     draws = Draws(np.full((30, len(loss.parameters)), 0.2), 0.5 / 2**20)
     assert "many modes" in reference(loss, numbers, table, draws, 0).words

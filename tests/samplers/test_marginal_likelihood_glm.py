@@ -200,7 +200,7 @@ def _by_quadrature(design, link, theta, distribution):
     weights = np.outer(weight, weight).reshape(-1)
     size = len(design.first)
     first, second = np.zeros(size), np.zeros((size, size))
-    for probability, mean, a, b in zip(
+    for weight_of_cell, mean, a, b in zip(
         distribution.probabilities, distribution.means, design.constants, design.slopes, strict=True
     ):
         w = a + (mean + grid @ distribution.root.T) @ b.T
@@ -216,8 +216,8 @@ def _by_quadrature(design, link, theta, distribution):
         product = padded[:, design.first] * padded[:, design.second]
         for value, probability in zip(values / link.unit, probabilities, strict=True):
             t = product * value**design.power
-            first += probability * (weights * probability) @ t
-            second += probability * (t.T * (weights * probability)) @ t
+            first += weight_of_cell * (weights * probability) @ t
+            second += weight_of_cell * (t.T * (weights * probability)) @ t
     return first, second - np.outer(first, first)
 
 
