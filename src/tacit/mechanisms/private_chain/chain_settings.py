@@ -130,7 +130,7 @@ def default_step_size(chain: ChainSettings, gradient_norm: float, multiplier: fl
     is that of a Fisher information. Steps are short beside c, and so short that their noise does not swamp them:
 
     sgld      min(1 / (4 c), 4 / s^2), s the noise of the gradient: there it is all that Langevin steps need
-    walks     min(2.4 / sqrt(p c), r / (multiplier weight slope sqrt(p))), r = 1.5 for the penalty, 0.8 for Barker
+    walks     min(2.4 / sqrt(p c), r / (multiplier weight gradient_norm sqrt(p))), r = 1.5 for the penalty, 0.8 for Barker
     hmc       min(1 / (2 sqrt(c)), 1 / (multiplier weight gradient_norm num_leapfrog_steps sqrt(p)))
 
     with the noise of a sample counted as 1 / rate times that of all rows, and walks on a sample kept within its reach.
