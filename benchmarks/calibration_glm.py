@@ -6,7 +6,7 @@
 
 Three studies. The grid is simulation-based calibration: parameters from the prior, rows from the model, a release, a
 posterior, the rank of the truth. The study of large effects holds theta still at lengths where the Taylor polynomials
-of Kulkarni et al. 2021 fail, and counts how often 95% intervals hold it, for exact moments (``marginal``) and for
+of Kulkarni et al. 2021 fail, and counts how often 95% intervals hold it, for exact moments (``gaussian-covariates``) and for
 theirs (``taylor``). The study of limits is the grid's with covariates that are not normal within a cell. Every cell
 writes one line of JSON, as in calibration_linear.py.
 
@@ -51,8 +51,8 @@ LARGE = {"d": 3, "n": 20_000, "epsilon": 1.0}
 NORMS = (1.5, 3.0, 6.0)
 DIRECTION = np.array([2.0, -2.0, 1.0]) / 3
 SIGMA_X = 0.0475 * np.eye(3) + 0.015
-COLOURS = {"marginal": "#2f6690", "taylor": "#c0562f"}
-LABELS = {"marginal": "marginal (exact moments)", "taylor": "taylor (the paper's moments)"}
+COLOURS = {"gaussian-covariates": "#2f6690", "taylor": "#c0562f"}
+LABELS = {"gaussian-covariates": "gaussian-covariates (exact moments)", "taylor": "taylor (the paper's moments)"}
 
 
 @dataclass(frozen=True)
@@ -108,19 +108,22 @@ CELLS = [
         for d in COVARIATES
         for n in ROWS
         for epsilon in EPSILONS
-        for method in ("marginal", "naive")
+        for method in ("gaussian-covariates", "naive")
     ),
     *(
         Cell("large", "logistic", method=method, norm=norm, **LARGE)
         for norm in NORMS
-        for method in ("marginal", "taylor")
+        for method in ("gaussian-covariates", "taylor")
     ),
     *(
-        Cell("limits", "logistic", 2, n, 1.0, "marginal", shape=shape)
+        Cell("limits", "logistic", 2, n, 1.0, "gaussian-covariates", shape=shape)
         for n in (ROWS[1], 100_000)
         for shape in ("normal", *SHAPES)
     ),
-    *(Cell("limits", "logistic", 1, ROWS[1], 1.0, "marginal", shape=shape, levels=3) for shape in ("normal", "skewed")),
+    *(
+        Cell("limits", "logistic", 1, ROWS[1], 1.0, "gaussian-covariates", shape=shape, levels=3)
+        for shape in ("normal", "skewed")
+    ),
 ]
 
 
@@ -131,7 +134,7 @@ CELLS = [
 def study(cell: Cell, trials: int, part: int = 0) -> tacit.Calibration:
     """One batched call; parts have seeds of their own.
 
-    What the exact sums give is drawn beside ``marginal`` only, as it is the same for every method, and only for few
+    What the exact sums give is drawn beside ``gaussian-covariates`` only, as it is the same for every method, and only for few
     covariates, as it doubles the time.
     """
     plan, prior = cell.setting()
@@ -144,7 +147,7 @@ def study(cell: Cell, trials: int, part: int = 0) -> tacit.Calibration:
         prior=prior,
         draws=DRAWS,
         warmup=GRID_WARMUP,
-        non_private=cell.table == "grid" and cell.method == "marginal" and cell.d == min(COVARIATES),
+        non_private=cell.table == "grid" and cell.method == "gaussian-covariates" and cell.d == min(COVARIATES),
         misspecification=None if cell.shape == "normal" else cell.shape,
         num_leapfrog_steps=LEAPS if cell.d == max(COVARIATES) else None,
     )
@@ -401,7 +404,7 @@ def figure(lines: list[dict[str, Any]]) -> Any:
     for axes in (coverage, ratio):
         axes.set_xticks(list(NORMS), [f"{norm:g}" for norm in NORMS])
     s = np.linspace(1e-3, 3.2, 200)
-    why.plot(s, mean_factor(s), color=COLOURS["marginal"], linewidth=1.5)
+    why.plot(s, mean_factor(s), color=COLOURS["gaussian-covariates"], linewidth=1.5)
     why.plot(s, 1 / 2 - s**2 / 8, color=COLOURS["taylor"], linewidth=1.5)
     why.set(ylim=(-0.3, 0.55), xlabel="sd of theta'x (grey: length of theta)", ylabel="E[y x] / (Cov(x) theta)")
     why.axhline(0, color="#5b6673", linewidth=0.6, zorder=0)

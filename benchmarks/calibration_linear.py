@@ -42,7 +42,7 @@ from tacit.infer import prior_for
 TRIALS, DRAWS, SEED = 500, 99, 1905
 # In draws, of five sweeps each for Gibbs, whose neighbouring draws are strongly dependent; else 500, and as many as the
 # method says.
-WARMUP, THIN = {"gibbs-update": 1000, "naive": 0, "free": 300}, {"gibbs-update": 30}
+WARMUP, THIN = {"gibbs-update": 1000, "naive": 0, "cell-moments": 300}, {"gibbs-update": 30}
 ROWS, EPSILONS, COVARIATES = (10, 100, 1_000, 100_000), (0.1, 1.0), (1, 5)
 NARROW = {"a0": 20.0, "b0": 0.5, "psi0": 1.0, "kappa0": 20.0}
 BEGIN, END = "<!-- begin tables -->", "<!-- end tables -->"
@@ -83,10 +83,15 @@ CELLS = [
         for d in COVARIATES
         for n in ROWS
         for epsilon in EPSILONS
-        for method in ("collapsed", "gibbs-update", "naive")
+        for method in ("wishart", "gibbs-update", "naive")
     ),
-    *(Cell("mixed", "mixed", n, epsilon, method) for n in ROWS for epsilon in EPSILONS for method in ("free", "naive")),
-    *(Cell("disturbed", "1", 1_000, 1.0, "collapsed", disturbance) for disturbance in ("none", *MISSPECIFICATIONS)),
+    *(
+        Cell("mixed", "mixed", n, epsilon, method)
+        for n in ROWS
+        for epsilon in EPSILONS
+        for method in ("cell-moments", "naive")
+    ),
+    *(Cell("disturbed", "1", 1_000, 1.0, "wishart", disturbance) for disturbance in ("none", *MISSPECIFICATIONS)),
 ]
 
 

@@ -5,7 +5,7 @@
 Effective draws: the least bulk effective sample size over theta. Both methods get the same release (20,000 rows,
 epsilon = 1, delta = 1e-5, covariates in the ball of radius 1) and the same prior, and sample the same density:
 
-    tacit marginal       the default method, through tacit.infer, 4 chains
+    tacit gaussian-covariates       the default method, through tacit.infer, 4 chains
     PyMC + nutpie        the model z ~ N(n mu_s, n Sigma_s + diag(sigma^2)) written in PyMC, where both are installed
 
 Each runs twice in a new process: with an empty compilation cache, and with the cache that the first run left. Times
@@ -35,7 +35,7 @@ LIMIT = 1200  # seconds a process may take
 WARMUP, DRAWS, CHAINS = 500, 500, 4
 if os.environ.get("TACIT_BENCH_QUICK"):  # does it run?
     WARMUP, DRAWS, CHAINS = 30, 30, 2
-METHODS = ("tacit marginal", "PyMC + nutpie")
+METHODS = ("tacit gaussian-covariates", "PyMC + nutpie")
 NODES, REACH, SWITCH = 121, 9.0, 0.5  # of the quadrature in PyMC
 COLUMNS = ("seconds", "ratio", "effective", "draws", "measured", "memory")
 

@@ -5,7 +5,7 @@
 Effective draws: the least bulk effective sample size over theta and sigma. All methods get the same release (epsilon =
 1, the default prior) and run one after the other, each in a new process with an empty compilation cache:
 
-    tacit collapsed      the default method, through tacit.infer, 4 chains
+    tacit wishart        the default method, through tacit.infer, 4 chains
     tacit gibbs-update   the paper's Gibbs sampler as tacit has it, 4 chains
     numpy Gibbs          the same sampler in plain numpy, written in this file from the paper's equations, 1 chain
     PyMC + nutpie        NUTS on the marginal normal distribution of the release, where both packages are installed, 4
@@ -49,7 +49,7 @@ def rows(covariates: tuple[int, ...] = COVARIATES, sizes: tuple[int, ...] = ROWS
         for n in sizes:
             with tempfile.TemporaryDirectory() as folder:
                 _write_problem(Path(folder), d, n)
-                for method in ("tacit collapsed", "tacit gibbs-update", "numpy Gibbs", "PyMC + nutpie"):
+                for method in ("tacit wishart", "tacit gibbs-update", "numpy Gibbs", "PyMC + nutpie"):
                     table.append({"covariates": d, "rows": n, "method": method, **_measure(method, Path(folder))})
     return table
 
@@ -241,7 +241,12 @@ def main() -> None:
         method, folder = sys.argv[-3], Path(sys.argv[-2])
         if method.startswith("tacit "):
             name, _, leaps = method.removeprefix("tacit ").partition(", leaps=")
-            sizes = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS, **({"leaps": int(leaps)} if leaps else {})}
+            sizes = {
+                "warmup": WARMUP,
+                "draws": DRAWS,
+                "chains": CHAINS,
+                **({"num_leapfrog_steps": int(leaps)} if leaps else {}),
+            }
             path, started = folder / "release.json", float(sys.argv[-1])
             found = tacit_times(path, name, sizes, started, ("theta", "sigma"))
         else:

@@ -13,8 +13,8 @@ import linear
 from side import Way, compare
 
 HERE = Path(__file__).resolve().parent
-TACIT = Way("tacit", "tacit collapsed")
-LEAPS = Way("tacit, leaps=16", "tacit collapsed, leaps=16")
+TACIT = Way("tacit", "tacit wishart")
+LEAPS = Way("tacit, leaps=16", "tacit wishart, leaps=16")
 GIBBS = Way("the paper's Gibbs sampler, numpy", "numpy Gibbs", warm=0)
 PYMC = Way("PyMC, marginal model", "PyMC", limit=240, packages=("pymc",))
 NUTPIE = Way("nutpie, marginal model", "PyMC + nutpie", packages=("pymc", "nutpie"))

@@ -16,7 +16,7 @@ COVARIATES = 3
 
 def measure(quick: bool) -> list[dict[str, Any]]:
     ways = [
-        Way("tacit", "tacit marginal"),
+        Way("tacit", "tacit gaussian-covariates"),
         Way("nutpie, same model", "PyMC + nutpie", packages=("pymc", "nutpie")),
         Way("nutpie, same model, compiled by JAX", "nutpie, JAX", packages=("pymc", "nutpie")),
         Way("PyMC, same model", "PyMC", packages=("pymc",)),

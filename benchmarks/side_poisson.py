@@ -30,7 +30,7 @@ NODES, REACH, NARROW = 121, 9.0, 0.05  # of the quadrature in PyMC, and the leas
 
 def measure(quick: bool) -> list[dict[str, Any]]:
     ways = [
-        Way("tacit", "tacit marginal", limit=400),
+        Way("tacit", "tacit gaussian-covariates", limit=400),
         Way("nutpie, same model", "nutpie", packages=("pymc", "nutpie")),
         Way("PyMC, same model", "pymc", packages=("pymc",)),
     ]

@@ -26,7 +26,7 @@ _STUDY = """
 import json, runpy, sys
 sys.argv = ["bernstein2019.py"]
 script = runpy.run_path({path!r}, run_name="figure")
-found = [script["measure"]("collapsed", n, e, {trials}, seed=2019) for n, e in {cells!r}]
+found = [script["measure"]("wishart", n, e, {trials}, seed=2019) for n, e in {cells!r}]
 print(json.dumps([max(one["ks"].values()) for one in found]))
 """
 

@@ -1,6 +1,6 @@
 """Figures 3 and 4 of Bernstein and Sheldon 2019, "Differentially Private Bayesian Linear Regression".
 
-    python papers/bernstein2019.py --out FOLDER [--data FOLDER] [--trials 300] [--methods collapsed,naive] [--quick]
+    python papers/bernstein2019.py --out FOLDER [--data FOLDER] [--trials 300] [--methods wishart,naive] [--quick]
 
 Writes figure3.png, figure3.svg, figure4.png, figure4.svg and bernstein2019.json, and prints what the paper says beside
 what comes out here. Figure 4 needs cirrhosis_x20.parquet in the data folder: the regression data set x20 of J. Burkardt
@@ -46,7 +46,7 @@ GIBBS_DRAWS, GIBBS_WARMUP = 99, 2000
 LABELS = {
     "non-private": "Non-Private",
     "naive": "Naive",
-    "collapsed": "collapsed (tacit's default)",
+    "wishart": "wishart (tacit's default)",
     "gibbs-update": "Gibbs-SS-Update",
     "gibbs-prior": "Gibbs-SS-Prior",
     "gibbs-noisy": "Gibbs-SS-Noisy",
@@ -55,7 +55,7 @@ LABELS = {
 COLOURS = {
     "non-private": "#5b6673",
     "naive": "#c0562f",
-    "collapsed": "#2f6690",
+    "wishart": "#2f6690",
     "gibbs-update": "#3a8f5c",
     "gibbs-prior": "#b58900",
     "gibbs-noisy": "#8e5ea2",
@@ -382,7 +382,7 @@ def main() -> None:
             ks = max(results[-1]["ks"].values())
             print(f"  {method}, n = {n}, epsilon = {epsilon:g}: KS {ks:.3f}, {time.time() - begin:.0f} s", flush=True)
     for n in rows:
-        for method in (m for m in methods if m in ("non-private", "collapsed")):
+        for method in (m for m in methods if m in ("non-private", "wishart")):
             tight.append(measure(method, n, FIXED_EPSILON, said.trials, seed=said.seed, bound=1.0))
     predictions: list[dict[str, Any]] = []
     if said.data is None or not (said.data / "cirrhosis_x20.parquet").is_file():

@@ -47,14 +47,14 @@ EPSILONS = tuple(float(e) for e in np.linspace(0.001, 1.1, 10))
 SHOWN = (1, 4, 9)  # the epsilons whose empirical distribution functions are drawn
 TRUTHS = {5: (-0.9, -0.5, 0.3), 6: (0.3, -0.6, 0.8)}
 MOST = 6  # the largest count of Figure 6: about one in 45,000 is larger
-METHODS = ("marginal", "taylor", "naive")
+METHODS = ("gaussian-covariates", "taylor", "naive")
 LABELS = {
     "non-private": "non-private",
-    "marginal": "marginal (tacit's default)",
+    "gaussian-covariates": "gaussian-covariates (tacit's default)",
     "taylor": "taylor (the paper's moments)",
     "naive": "naive (noise ignored)",
 }
-COLOURS = {"non-private": "#1d2733", "marginal": "#2f6690", "taylor": "#3a8f5c", "naive": "#c0562f"}
+COLOURS = {"non-private": "#1d2733", "gaussian-covariates": "#2f6690", "taylor": "#3a8f5c", "naive": "#c0562f"}
 DATA_PRIOR = {"theta_sd": 3.0, "mean_sd": 0.4, "scale": 0.4}  # covariates of Figures 3 and 4 fill their bounds
 SYNTHETIC_PRIOR = {"theta_sd": 1.0, "theta_radius": 2.0, "mean_sd": 1e-3, "shape": 2.0}
 SEED = 2021
@@ -346,7 +346,7 @@ def prediction(
         release = tacit.privatize({name: training[name] for name in kept}, plan, ledger=None)
         seen, unseen = seen_through(plan, training), seen_through(plan, test)
         best = area(unseen.design @ newton(seen.design, seen.response)[0], unseen.response)
-        for method in methods if encoding == "numbers" else ["marginal"]:
+        for method in methods if encoding == "numbers" else ["gaussian-covariates"]:
             begin = time.time()
             posterior = tacit.infer(release, method=method, prior=DATA_PRIOR, seed=SEED, **sizes)
             mean = np.asarray(posterior.draws("theta")).reshape(-1, unseen.design.shape[1]).mean(axis=0)

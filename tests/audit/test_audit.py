@@ -112,7 +112,7 @@ def test_the_command_fails_for_a_broken_promise(tmp_path, monkeypatch):
         monkeypatch.setattr(NoisySums, "event", lambda self: said)
         return replace(found, noise=replace(found.noise, scales=tuple(s // 2 for s in found.noise.scales)))
 
-    monkeypatch.setattr(AddNoise, "crossing", half)
+    monkeypatch.setattr(AddNoise, "calibrated_mechanism", half)
     plan = tmp_path / "plan.toml"
     plan.write_text(RIGHT["counts"].to_toml())
     run = CliRunner().invoke(app, ["audit", str(plan), "--runs", "0"])

@@ -231,9 +231,9 @@ def test_a_refusal_speaks_of_the_draws_that_were_asked_for(draws, thin):
         ({"trials": 0}, "Expected trials=0"),
         ({"thin": 0}, "Expected thin=0"),
         ({"warmup": -1}, "Expected warmup=-1"),
-        ({"disturb": "skewd"}, r"Expected disturb='skewd' .*did you mean 'skewed'"),
-        ({"disturb": 5}, "Expected disturb=5"),
-        ({"disturb": "skewed"}, "Expected disturb='skewed' to meet a linear regression"),
+        ({"misspecification": "skewd"}, r"Expected misspecification='skewd' .*did you mean 'skewed'"),
+        ({"misspecification": 5}, "Expected misspecification=5"),
+        ({"misspecification": "skewed"}, "Expected misspecification='skewed' to meet a linear regression"),
     ],
 )
 def test_other_refusals(arguments, message):
@@ -421,7 +421,7 @@ def test_shapes_and_clamping_need_plain_numbers_and_an_intercept():
         schema = tacit.Schema(y=(0, 1), x=(0, 1), z=(0, 1), f=["no", "yes"])
         plan = tacit.Plan(tacit.LinearRegression(formula), schema, tacit.PureDP(1.0))
         for name in ("discrete", "clamped 5%"):
-            with pytest.raises(tacit.InputError, match="Expected disturb="):
+            with pytest.raises(tacit.InputError, match="Expected misspecification="):
                 tacit.calibrate(plan, n=20, trials=2, misspecification=name)
 
 

@@ -102,7 +102,7 @@ def test_the_draws_of_a_regression_are_read_in_the_units_of_the_data(here, capsy
     assert "In the units of the data" in said
     assert "and 2 more draws" in said
     assert "tacit infer" not in said, "nothing infers from draws of a regression"
-    with pytest.raises(tacit.InputError, match="`tacit drawn` reads them"):
+    with pytest.raises(tacit.InputError, match="`tacit draws` reads them"):
         tacit.infer(release)
 
 

@@ -26,6 +26,8 @@ def commands(group=None, prefix="tacit"):
     """Every command, groups and their members included, as (words, click command)."""
     group = group or typer.main.get_command(app)
     for name, command in group.commands.items():
+        if command.hidden:  # an old name
+            continue
         yield f"{prefix} {name}", command
         if hasattr(command, "commands"):
             yield from commands(command, f"{prefix} {name}")

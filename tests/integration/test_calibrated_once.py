@@ -51,7 +51,7 @@ def calls(monkeypatch):
     for base, name, what in (
         (Statistic, "sensitivity", "sensitivity"),
         (Loss, "calibrate", "calibration"),
-        (LocalModel, "client", "calibration"),
+        (LocalModel, "local_randomizer", "calibration"),
     ):
         for kind in {one for one in below(base) if name in vars(one)}:
             count(kind, name, what)

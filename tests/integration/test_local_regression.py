@@ -149,7 +149,7 @@ def test_a_ball_needs_less_noise_than_the_box():
             lambda: tacit.infer(
                 tacit.simulate(local_plan(LINEAR, protocol="inputs"), n=50, seed=1).release, method="gibbs-update"
             ),
-            "to be one for such evidence: collapsed, free, naive",
+            "to be one for such evidence: wishart, cell-moments, naive",
         ),
         (
             lambda: tacit.infer(
@@ -255,7 +255,7 @@ def test_a_release_and_reports_pool(tmp_path):
     (survey, _), release = linear_evidence()
     alone = tacit.infer(survey.save(tmp_path / "survey.parquet"), draws=500)
     both = tacit.infer([release, tmp_path / "survey.parquet"], draws=500)
-    assert alone.method == both.method == "collapsed"
+    assert alone.method == both.method == "wishart"
     assert finds(alone, LINEAR_TRUTH)
     assert finds(both, LINEAR_TRUTH)
     assert both.draws("theta")[:, 1].std() < 0.95 * alone.draws("theta")[:, 1].std()

@@ -135,7 +135,7 @@ def test_what_cannot_be_pooled_is_refused(tmp_path):
     other = tacit.Plan(tacit.LinearRegression("y ~ group"), SCHEMA, tacit.PureDP(1.0))
     with pytest.raises(tacit.InputError, match="the model and the schema"):
         tacit.infer([first, tacit.simulate(other, n=100, seed=7).release])
-    with pytest.raises(tacit.InputError, match="pools several datasets: collapsed, free, naive"):
+    with pytest.raises(tacit.InputError, match="pools several datasets: wishart, cell-moments, naive"):
         tacit.infer([first, second], method="gibbs-update")
     with pytest.raises(tacit.InputError, match="list of these"):
         tacit.infer([])

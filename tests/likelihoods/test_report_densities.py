@@ -408,7 +408,7 @@ def test_patterns_are_counted_alike_in_every_form():
 
 def expanded(expansion, theta):
     away = theta - expansion.centre
-    quadratic = away @ expansion.slope + np.einsum("ni,ij,nj->n", away, expansion.curvature, away) / 2
+    quadratic = away @ expansion.derivative + np.einsum("ni,ij,nj->n", away, expansion.curvature, away) / 2
     return quadratic, quadratic + np.einsum("ni,nj,nk,ijk->n", away, away, away, expansion.third, optimize=True) / 6
 
 

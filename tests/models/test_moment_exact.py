@@ -252,6 +252,7 @@ def test_what_the_exact_methods_cannot_do_is_refused():
             build(COVARIATE[family], "augment", n)
     release = tacit.simulate(tacit.Plan(COVARIATE["poisson-regression"], SCHEMA, LAPLACE), n=10, seed=0).release
     with pytest.raises(
-        tacit.InputError, match=r"^Expected method='exact-cells' to be one of marginal, taylor, naive, augment"
+        tacit.InputError,
+        match=r"^Expected method='exact-cells' to be one of gaussian-covariates, taylor, naive, augment",
     ):
         tacit.infer(release, method="exact-cells")

@@ -40,12 +40,12 @@ def run_script(folder, name, arguments, monkeypatch):
 
 def test_figure_5_is_drawn(tmp_path, monkeypatch, capsys):
     """Rows of seed 2021, fresh noise: only that the figure is there and scores are shares is tested of it."""
-    arguments = ["--quick", "--figures", "5", "--methods", "marginal", "--out", tmp_path]
+    arguments = ["--quick", "--figures", "5", "--methods", "gaussian-covariates", "--out", tmp_path]
     run_script("papers", "kulkarni2021.py", arguments, monkeypatch)
     assert ElementTree.parse(tmp_path / "figure5.svg").getroot().tag.endswith("svg")
     assert (tmp_path / "figure5.png").stat().st_size > 10_000
     found = json.loads((tmp_path / "kulkarni2021.json").read_text())["figure 5"]
-    assert [cell["method"] for cell in found["cells"]] == ["marginal"]
+    assert [cell["method"] for cell in found["cells"]] == ["gaussian-covariates"]
     assert all(0 < score < 1 for cell in found["cells"] for score in cell["ks"])
     printed = capsys.readouterr().out
     assert "KS scores fall with epsilon" in printed
@@ -66,7 +66,10 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--methods", "marginel"], "Expected --methods to be some of marginal, taylor, naive; found marginel"),
+        (
+            ["--methods", "marginel"],
+            "Expected --methods to be some of gaussian-covariates, taylor, naive; found marginel",
+        ),
         (["--figures", "2"], "Expected --figures to be some of 3,4,5,6; found 2"),
     ],
 )
@@ -158,7 +161,7 @@ def test_figures_of_data_and_the_check(tables, tmp_path, monkeypatch, capsys):
     """Rows of seed 1, fresh noise. With few draws the area under the curve is within 0.1 of the non-private one."""
     out, page = tmp_path / "out", tmp_path / "page.md"
     page.write_text("before\n<!-- begin adult -->\n<!-- end adult -->\nafter\n")
-    arguments = ["--quick", "--figures", "3,4,6", "--methods", "marginal", "--out", out, "--data", tables]
+    arguments = ["--quick", "--figures", "3,4,6", "--methods", "gaussian-covariates", "--out", out, "--data", tables]
     run_script("papers", "kulkarni2021.py", [*arguments, "--page", page], monkeypatch)
     assert all((out / f"figure{number}.png").stat().st_size > 10_000 for number in (3, 4, 6))
     (row,) = json.loads((out / "kulkarni2021.json").read_text())["adult at epsilon 1"]
@@ -181,9 +184,9 @@ def canned(script):
         if cell.table == "limits":
             own |= {"p_values": {**dict.fromkeys(names, 0.5), "mu_x[0]": 1e-9}, "rmse": {"posterior mean": 0.2}}
         elif cell.table == "grid":
-            own |= {"bonferroni": 0.5 if cell.method == "marginal" else 1e-9, "worst": "theta[1]"}
+            own |= {"bonferroni": 0.5 if cell.method == "gaussian-covariates" else 1e-9, "worst": "theta[1]"}
             own |= {"contraction": dict.fromkeys(names, 0.4), "rmse": {"posterior mean": 0.3}}
-            own |= {"width_ratio": dict.fromkeys(names, 2.0) if cell.method == "marginal" else None}
+            own |= {"width_ratio": dict.fromkeys(names, 2.0) if cell.method == "gaussian-covariates" else None}
         else:
             own |= {"ratio": [0.9, 1.0, 1.1], "sd_of_predictor": 0.7, "rmse": {"posterior mean": 0.1}}
         lines.append({**cell.__dict__, **own})
@@ -226,7 +229,7 @@ def test_a_cell_of_large_effects_runs(tmp_path, monkeypatch):
     arguments = ["--cells", 36, "--trials", 2, "--out", tmp_path / "results.jsonl"]
     run_script("benchmarks", "calibration_glm.py", arguments, monkeypatch)
     (line,) = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
-    assert (line["norm"], line["method"], line["trials"]) == (6.0, "marginal", 2)
+    assert (line["norm"], line["method"], line["trials"]) == (6.0, "gaussian-covariates", 2)
     assert 0.9 < line["ratio"][1] < 1.1
     assert line["outside"] < 0.005
     assert line["diverging"] == 0

@@ -109,7 +109,7 @@ def test_exact_conjugate_draws_follow_their_density(family):
     made = SimpleNamespace(totals=[int(one * unit) for one in sums])
     draws = np.concatenate([loss.draw(numbers, made, 8, OSEntropy()) for _ in range(10)])
     pair = ConjugatePair(loss, numbers, 8, sums, sums)
-    distribution, telling = pair.laws()[0], pair.telling(draws)
+    distribution, telling = pair.distributions()[0], pair.telling(draws)
 
     def p_of(values):
         return stats.kstest(distribution.uniform(values), "uniform").pvalue

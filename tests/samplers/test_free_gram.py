@@ -41,7 +41,7 @@ def test_numbers_may_vary_more_in_one_level_than_in_another(monkeypatch):
     (mean, sd), (right, spread) = _theta(release.values, "cell-moments"), _theta(release.values, "naive")
     assert np.max(np.abs(mean - right) / spread) < 0.25
     assert np.max(np.abs(sd / spread - 1)) < 0.15
-    monkeypatch.setattr(free_gram, "LawCoordinates", lambda prior, own: RowDistributionCoordinates(prior))
+    monkeypatch.setattr(free_gram, "RowDistributionCoordinates", lambda prior, own: RowDistributionCoordinates(prior))
     _chain.cache_clear()  # or the right chain is found again
     wrong, wide = _theta(release.values, "cell-moments")
     _chain.cache_clear()

@@ -66,7 +66,7 @@ def test_places_without_density_are_never_kept():
 
 def test_a_number_of_leaps_is_checked():
     for num_leapfrog_steps in (0, 1025, 2.5, True):
-        with pytest.raises(tacit.InputError, match="Expected leapfrog steps="):
+        with pytest.raises(tacit.InputError, match="Expected num_leapfrog_steps="):
             check_settings(warmup=1, draws=4, chains=1, seed=0, num_leapfrog_steps=num_leapfrog_steps)
     assert check_settings(warmup=1, draws=4, chains=1, seed=0).num_leapfrog_steps is None
 

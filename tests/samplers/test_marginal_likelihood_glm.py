@@ -200,7 +200,7 @@ def _by_quadrature(design, link, theta, distribution):
     weights = np.outer(weight, weight).reshape(-1)
     size = len(design.first)
     first, second = np.zeros(size), np.zeros((size, size))
-    for weight_of_cell, mean, a, b in zip(
+    for share, mean, a, b in zip(
         distribution.probabilities, distribution.means, design.constants, design.slopes, strict=True
     ):
         w = a + (mean + grid @ distribution.root.T) @ b.T
@@ -216,8 +216,8 @@ def _by_quadrature(design, link, theta, distribution):
         product = padded[:, design.first] * padded[:, design.second]
         for value, probability in zip(values / link.unit, probabilities, strict=True):
             t = product * value**design.power
-            first += weight_of_cell * (weights * probability) @ t
-            second += weight_of_cell * (t.T * (weights * probability)) @ t
+            first += share * (weights * probability) @ t
+            second += share * (t.T * (weights * probability)) @ t
     return first, second - np.outer(first, first)
 
 
@@ -346,13 +346,13 @@ def test_coordinates_carry_the_prior(fault):
     below = np.tril_indices(d)
 
     def parameters(t):
-        distribution = coordinates.laws(t)
+        distribution = coordinates.distributions(t)
         spread = distribution.root @ jnp.swapaxes(distribution.root, 1, 2)
         rest = [distribution.probabilities[:, :-1], distribution.means, spread[:, below[0], below[1]]]
         return jnp.concatenate([coordinates.theta(t), *(a.reshape(-1) for a in rest)])
 
     def by_hand(t):
-        theta, distribution = np.asarray(coordinates.theta(t)), [np.asarray(a) for a in coordinates.laws(t)]
+        theta, distribution = np.asarray(coordinates.theta(t)), [np.asarray(a) for a in coordinates.distributions(t)]
         assert np.linalg.norm(theta) < 2.0
         value = norm.logpdf(theta, scale=prior.theta_sd).sum()
         for probabilities, means, root in zip(*distribution, strict=True):

@@ -90,7 +90,7 @@ def moment_sums(reports: Any) -> Any:
 class UnaryExpansion:
     """The log likelihood of unary reports around ``centre``, to third order in d = theta - centre:
 
-        slope . d + d' curvature d / 2 + sum_ijk third_ijk d_i d_j d_k / 6
+        derivative . d + d' curvature d / 2 + sum_ijk third_ijk d_i d_j d_k / 6
 
     ``error`` is the mean, over the normal distribution with this curvature, of the size of the fourth-order term.
     """

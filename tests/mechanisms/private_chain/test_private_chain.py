@@ -68,7 +68,7 @@ def test_a_plan_is_a_text_and_back_and_a_release_is_priced_again(kind, tmp_path)
         ({"chain": "sgld", "stepz": 3}, "did you mean 'steps'?"),
         ({"chain": "sgld", "steps": 0}, "Expected steps=0 to be a whole number from 1"),
         ({"chain": "sgld", "batch": 2.5}, "Expected batch=2.5"),
-        ({"chain": "sgld", "num_leapfrog_steps": 3}, "hmc alone has trajectories"),
+        ({"chain": "sgld", "leaps": 3}, "hmc alone has trajectories"),
         ({"chain": "penalty", "batch": 3}, "on a sample of rows it is fast-mh"),
         ({"chain": "fast-mh"}, "Expected batch=None to be said for chain fast-mh"),
         ({"chain": "sgld", "draws": 7, "steps": 6}, "Expected draws=7 to be among the 6 steps"),

@@ -126,11 +126,12 @@ class ChainSettings:
 def default_step_size(chain: ChainSettings, gradient_norm: float, multiplier: float, sd: float, size: int) -> float:
     """A length of steps that looks at no data, for ``size`` parameters with a prior of standard deviation ``sd``.
 
-    c = weight n slope^2 + 1 / sd^2 stands for the largest curvature of the potential: the square of a gradient's bound
+    c = weight n gradient_norm^2 + 1 / sd^2 stands for the largest curvature of the potential: the square of a gradient's bound
     is that of a Fisher information. Steps are short beside c, and so short that their noise does not swamp them:
 
     sgld      min(1 / (4 c), 4 / s^2), s the noise of the gradient: there it is all that Langevin steps need
-    walks     min(2.4 / sqrt(p c), r / (multiplier weight gradient_norm sqrt(p))), r = 1.5 for the penalty, 0.8 for Barker
+    walks     min(2.4 / sqrt(p c), r / (multiplier weight gradient_norm sqrt(p))),
+              r = 1.5 for the penalty, 0.8 for Barker
     hmc       min(1 / (2 sqrt(c)), 1 / (multiplier weight gradient_norm num_leapfrog_steps sqrt(p)))
 
     with the noise of a sample counted as 1 / rate times that of all rows, and walks on a sample kept within its reach.
