@@ -6,9 +6,9 @@
 
 Three studies. The grid is simulation-based calibration: parameters from the prior, rows from the model, a release, a
 posterior, the rank of the truth. The study of large effects holds theta still at lengths where the Taylor polynomials
-of Kulkarni et al. 2021 fail, and counts how often 95% intervals hold it, for exact moments (``gaussian-covariates``) and for
-theirs (``taylor``). The study of limits is the grid's with covariates that are not normal within a cell. Every cell
-writes one line of JSON, as in calibration_linear.py.
+of Kulkarni et al. 2021 fail, and counts how often 95% intervals hold it, for exact moments (``gaussian-covariates``)
+and for theirs (``taylor``). The study of limits is the grid's with covariates that are not normal within a cell. Every
+cell writes one line of JSON, as in calibration_linear.py.
 
 Covariates lie in the ball of radius 1, and in the box where there are levels. The priors send fewer than one row in
 1,000 outside, and the covariates of the second study about one in 450; every cell measures its share and writes it
@@ -134,8 +134,8 @@ CELLS = [
 def study(cell: Cell, trials: int, part: int = 0) -> tacit.Calibration:
     """One batched call; parts have seeds of their own.
 
-    What the exact sums give is drawn beside ``gaussian-covariates`` only, as it is the same for every method, and only for few
-    covariates, as it doubles the time.
+    What the exact sums give is drawn beside ``gaussian-covariates`` only, as it is the same for every method, and only
+    for few covariates, as it doubles the time.
     """
     plan, prior = cell.setting()
     return tacit.calibrate(

@@ -1,6 +1,6 @@
 """The screen of a table: how many cells of each column are not what was declared, with noise, as a JSON file.
 
-`Screening` is the question and is public before any row is read, like a plan. `Screen` is the answer and is public
+`ScreenPlan` is the question and is public before any row is read, like a plan. `Screen` is the answer and is public
 like a release: noisy counts, and what is needed to read them.
 """
 

@@ -167,7 +167,7 @@ def test_privatize_stopped_when(place, stage, number):
 INFER_STAGES = {
     "the release is read": ("tacit.release:Release.load", "before", False),
     "the sampler has run": ("tacit.runtime.backend:run", "after", False),
-    "netCDF is written": ("tacit.posterior.posterior:sealed", "before", False),
+    "netCDF is written": ("tacit.posterior.posterior:with_checksum", "before", False),
     "the temporary file is written": ("os:fsync", "before", True),
 }
 

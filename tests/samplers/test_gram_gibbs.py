@@ -353,8 +353,9 @@ def test_calibration_catches_records_taken_for_independent(monkeypatch):
     """Seed 38; the planted fault is the paper's form of the prior's moments: rejected at 1e-12."""
     from tacit.samplers import gram_gibbs
 
-    right = gram_gibbs.prior_law
-    monkeypatch.setattr(gram_gibbs, "prior_law", lambda m0, kappa0, nu0, psi0, n: right(m0, kappa0, nu0, psi0, 1.0))
+    right = gram_gibbs.prior_distribution
+    wrong = lambda m0, kappa0, nu0, psi0, n: right(m0, kappa0, nu0, psi0, 1.0)  # noqa: E731
+    monkeypatch.setattr(gram_gibbs, "prior_distribution", wrong)
     plan = _plan(tacit.PureDP(1.0))
     prior = {**NARROW, "kappa0": 19.0}  # another problem: chains are kept by problem
     result = tacit.calibrate(plan, n=1000, trials=200, seed=38, method="gibbs-prior", prior=prior)

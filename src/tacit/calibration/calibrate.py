@@ -201,8 +201,8 @@ def calibrate(
     Of every ``thin`` draws one is ranked, ``draws`` in all; left out, the method says how many make draws independent.
     Means, standard deviations and intervals are those of all draws. ``non_private`` also draws the posterior from the
     exact statistic of every trial, for comparison; it keeps the ranked draws, as ``keep_draws`` does.
-    ``misspecification`` makes the rows depart from the model, see `Disturbance`. The same seed gives the same rows and
-    noise to every method.
+    ``misspecification`` makes the rows depart from the model, see `Misspecification`. The same seed gives the same rows
+    and noise to every method.
 
     Where a method follows Hamiltonian trajectories, ``num_leapfrog_steps`` gives all of them that many leapfrog steps.
     Left out, each goes on until it turns back, as in `tacit.infer`, and a whole batch waits for the longest: 16

@@ -54,7 +54,7 @@ class NoisyPowerSums:
         return _log_normal(numbers - mean, covariance + jnp.diag(variances))
 
     def information(self, distribution: ClampedDistribution, phi: Any, _: Any, variances: Any) -> Any:
-        """J'WJ, J the slopes of the expected sums and W their precision."""
+        """J'WJ, J the Jacobian of the expected sums and W their precision."""
         jacobians = jax.jacfwd(lambda p: self.moments(distribution, p)[0])(phi)
         return jacobians.T @ jnp.linalg.solve(self.moments(distribution, phi)[1] + jnp.diag(variances), jacobians)
 
@@ -85,7 +85,7 @@ class BinnedReports:
         return numbers @ self._log_densities(distribution, phi)
 
     def information(self, distribution: ClampedDistribution, phi: Any, numbers: Any, _: Any) -> Any:
-        """The weighted sum of outer products of the slopes at the nodes."""
+        """The weighted sum of outer products of the derivatives at the nodes."""
         jacobians = jax.jacfwd(lambda p: self._log_densities(distribution, p))(phi)
         return jacobians.T @ (numbers[:, None] * jacobians)
 
@@ -142,11 +142,11 @@ class ExpandedReports:
 
     @property
     def size(self) -> int:
-        """Centre, slope, curvature and third order."""
+        """Centre, derivative, curvature and third order."""
         return 2 * self.items + self.items**2 + self.items**3
 
     def log_likelihood(self, theta: Any, numbers: Any, _: Any) -> Any:
-        """slope . d - q / 2 + c held below q `HELD`, with q = -d'C d and c = T[d, d, d] / 6.
+        """derivative . d - q / 2 + c held below q `HELD`, with q = -d'C d and c = T[d, d, d] / 6.
 
         Far from the centre c would outgrow q, and the series would rise without end where the log likelihood falls.
         It is the series of log(1 + x), with c / q about x / 3, so that c is held where x is about 1; nearer it is as

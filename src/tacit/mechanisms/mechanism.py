@@ -1,8 +1,9 @@
 """The interface of a mechanism: how rows cross the boundary. One is one file beside this one and a line in `registry`.
 
-A `Mechanism` is what a plan declares. Together with the plan's model, schema and budget it becomes a `Crossing`, which
-knows everything about one release in public: what is read, what is released, at what price. The boundary walks through
-it: a `Collector` takes the rows in, and `Crossing.cross` makes of it the only numbers that leave.
+A `Mechanism` is what a plan declares. Together with the plan's model, schema and budget it becomes a
+`CalibratedMechanism`, which knows everything about one release in public: what is read, what is released, at what
+price. The boundary walks through it: an `Accumulator` takes the rows in, and `CalibratedMechanism.cross` makes of it the
+only numbers that leave.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A cell x is clamped to its bounds and mapped to a number c, affinely: to [-1, 1], or from [0, high] to [0, 1]. Clamping
 is part of the model: c follows the rectified distribution of the family, its own density inside the bounds and an atom
-at each end (`likelihoods.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x
-before clamping. Three kinds of evidence are about c, and a posterior takes any number of each:
+at each end (`likelihoods.clamped_distributions`), so that nothing is lost where rows lie outside, and parameters are
+those of x before clamping. Three kinds of evidence are about c, and a posterior takes any number of each:
 
 * a central release: sums over n rows of the powers of c (`PowerSums`) plus noise. By the central limit theorem the
   exact sums are normal with n times the mean and the covariance of one row, both exact. Nothing else is approximate.

@@ -16,8 +16,8 @@ from typing import Any
 
 from tacit.privacy.beta_divergence import check_beta, gaussian
 
-_ROUNDING = 1e-12  # relative; more than the few float operations behind a slope can be wrong by
-_CLOSE = 1e-7  # relative: where the search for the largest slope of a Bernoulli model stops
+_ROUNDING = 1e-12  # relative; more than the few float operations behind a gradient can be wrong by
+_CLOSE = 1e-7  # relative: where the search for the largest gradient of a Bernoulli model stops
 
 
 @lru_cache(maxsize=256)
@@ -45,7 +45,7 @@ def softmax_gradient_bound(beta: float) -> float:
     """sqrt(2) max over t in [0, 1] of F(t): at least the norm of the gradient in the logits of all classes.
 
     F(t) = (1 - t) (t (1 - t)^b + g(t)), g(t) = max over p <= t of p^b (1 - p). For two classes it is attained wherever
-    the maximum is that of `bernoulli_slope`, as it is for all beta above 1.3.
+    the maximum is that of `bernoulli_gradient_bound`, as it is for all beta above 1.3.
 
     Proof: write p for the probabilities, S = sum p^beta and y for the observed class. The gradient is v with
     v_y = -p_y^b (1 - 2 p_y) - p_y S and v_j = p_j (p_y^b + p_j^b - S) for the others. Its entries sum to 0; so if its
@@ -54,7 +54,7 @@ def softmax_gradient_bound(beta: float) -> float:
     so S <= p_y^beta + S_J + (1 - t)^beta. Then N = p_y^b (1 - 2 p_y) + p_y S + sum over J of p_j (S - p_y^b - p_j^b)
     <= t (1 - t)^beta + p_y^b (1 - p_y) (1 - t) - (1 - t) S_J <= F(t). (2) v_y >= 0: N is the sum over J alone, and in
     the same way at most p_J (1 - p_J)^beta <= F(p_J). F is at most (1 - a) (c (1 - a)^b + g(c)) on a cell [a, c], and
-    its maximum is found as that of `bernoulli_slope`. []
+    its maximum is found as that of `bernoulli_gradient_bound`. []
     """
     b = check_beta(beta) - 1
 

@@ -197,7 +197,7 @@ def discrete_laplace_renyi(epsilon: float, order: float, grain: int) -> float:
 
 
 def _two_exponentials(u: float, a: float, rest: float, derivative: float) -> float:
-    """ln[A e^{(a-1)u} + (1-A) e^{-au}] / (a-1), given rest = 1 - A and slope = A(2a-1) - a, both accurate."""
+    """ln[A e^{(a-1)u} + (1-A) e^{-au}] / (a-1), given rest = 1 - A and derivative = A(2a-1) - a, both accurate."""
     if (2 * a - 1) * u > 1:
         return u + math.log1p(rest * math.expm1(-(2 * a - 1) * u)) / (a - 1)
     # e^z = 1 + z + g(z): the three terms left are all positive, so a small u or an order near 1 loses no digits.

@@ -4,7 +4,7 @@ Each event is replaced by a pair of distributions that dominates its own pair, w
 
     GaussianEvent       N(0, 1) against N(mu, 1), for the rounded Gaussian that it is near; whoever asks adds its slack
     LaplaceEvent        Laplace noise against the same shifted by `laplace_shift`, in units of its scale
-    SubsampledGaussian  `AntipodalPair`, once a step
+    SubsampledGaussian  `DominatingPair`, once a step
     others              randomised response with the event's pure epsilon
 
 Proof: a pair dominates another if the other is a randomisation of it. For the first this is the event's definition, for

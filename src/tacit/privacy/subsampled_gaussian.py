@@ -44,16 +44,16 @@ class SubsampledGaussian(Event):
     dE/da = E[f''(w) (q e^{U-a/2})^2] / 2 >= 0, and dE/db = E[f''(w) (g q e^{V-b/2})^2] / 2 >= 0 likewise. So raise a
     and b to 1/s^2, which keeps the covariance matrix positive semidefinite, then lower c to -1/s^2: no pair has a
     larger H_g than that of opposite unit vectors, x' = -x, and it is one of the pairs. Only the coordinate along x
-    matters there: it is `AntipodalPair`. For g < 1, H_g(P || Q) = 1 - g + g H_{1/g}(Q || P), and the reflection x -> -x
-    swaps the two distributions of that pair, so it is the worst one for every g > 0: it dominates. (3) All steps. A
+    matters there: it is `DominatingPair`. For g < 1, H_g(P || Q) = 1 - g + g H_{1/g}(Q || P), and the reflection x ->
+    -x swaps the two distributions of that pair, so it is the worst one for every g > 0: it dominates. (3) All steps. A
     pair that dominates each step given its past dominates, T-fold, the whole adaptive sequence (Zhu, Dong, Wang 2022,
     Theorem 10): delta is `composed_delta`. Renyi divergences are integrals of H_g over g with positive weights (Sason
     and Verdu 2016), so that of the pair bounds a step's, and T of them add up (Mironov 2017, Proposition 1), and bound
     delta as well (`renyi_to_delta`). (4) mu and rho. Output y with probability q and a fresh N(0, s^2) otherwise: this
-    makes the pair of N(1, s^2) against N(-1, s^2), so it is (2/s)-GDP and 2/s^2-zCDP, and T steps have mu = 2 sqrt(T)
-    / s and rho = 2 T / s^2. At rate 1 these are exact, below it they leave the gain of sampling out, as no zCDP bound
-    can have it: D_a / a tends to 1 / (2 s^2) as a grows, whatever q is. (5) Rounding. A larger rate or a smaller
-    multiplier dominates (keep the output with probability q/q', or add noise), so both may be rounded that way. []
+    makes the pair of N(1, s^2) against N(-1, s^2), so it is (2/s)-GDP and 2/s^2-zCDP, and T steps have mu = 2 sqrt(T) /
+    s and rho = 2 T / s^2. At rate 1 these are exact, below it they leave the gain of sampling out, as no zCDP bound can
+    have it: D_a / a tends to 1 / (2 s^2) as a grows, whatever q is. (5) Rounding. A larger rate or a smaller multiplier
+    dominates (keep the output with probability q/q', or add noise), so both may be rounded that way. []
     """
 
     kind: ClassVar[str] = "subsampled-gaussian"

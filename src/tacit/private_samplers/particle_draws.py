@@ -50,7 +50,7 @@ def cooling_for(rows: int) -> TemperingSchedule:
 
 
 def run_of(loss: Any, cooling: TemperingSchedule, at_once: int | None = None) -> Any:
-    """(numbers, x, y, wide, words) -> `Cooled`, pure JAX: what a draw runs, for whoever runs many of them at once."""
+    """(numbers, x, y, wide, words) -> `Particles`, pure JAX: what a draw runs, for whoever runs many at once."""
 
     def run(given: Any, x: Any, y: Any, wide: Any, words: Any) -> Particles:
         short = {name: jnp.asarray(value, jnp.float32) for name, value in given.items()}

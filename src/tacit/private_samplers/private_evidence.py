@@ -1,7 +1,7 @@
 """What a private chain may know of the rows: noisy answers, and public numbers about their noise.
 
-A chain is post-processing: it sees the rows through an `Evidence` alone, whose answers are noisy sums. So every state
-that it visits is covered by the price of the answers, and all of them could be released.
+A chain is post-processing: it sees the rows through a `RowPotential` alone, whose answers are noisy sums. So every
+state that it visits is covered by the price of the answers, and all of them could be released.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ def langevin_chain(
 
         theta <- theta - h/2 (G + N(0, s^2 I) + grad V) + N(0, (h - h^2 s^2 / 4) I)
 
-    G estimates the gradient of the rows' part, and s is its noise (`Evidence.gradient_sd`). What the privacy noise adds
-    to theta, (h s / 2)^2 in variance, is taken off the h that Langevin steps need. h must be at most
-    `longest_step` (s), or the chain is hotter than the posterior. What is left is the error of the
-    step length, and the noise of sampling rows, as in every SGLD.
+    G estimates the gradient of the rows' part, and s is its noise (`RowPotential.gradient_sd`). What the privacy noise
+    adds to theta, (h s / 2)^2 in variance, is taken off the h that Langevin steps need. h must be at most
+    `longest_step` (s), or the chain is hotter than the posterior. What is left is the error of the step length, and the
+    noise of sampling rows, as in every SGLD.
     """
     import numpy as np
 

@@ -2,13 +2,13 @@
 HMC moves.
 
 Particles start as independent draws of a wide normal distribution with potential W. On the rungs of a ladder, 0 < cold
-<= 1, they follow the density exp(-cold U - (1 - cold) W): their weights change by the ratio of two rungs, particles
-are drawn anew from their weights when too few of these count, and each takes one Hamiltonian trajectory (Del Moral,
-Doucet and Jasra 2006). Bad modes are left while it is still warm, and what is left of them dies out by its weight. The
-ladder is climbed as fast as the weights allow, at least as fast as `Cooling.rungs` asks, and what remains of the
-rungs, and `Cooling.settling` more, are spent at cold = 1. While cooling, the length of a leapfrog step follows the
-acceptance rate and the metric follows the mean square of the gradient, which does not mind that units of a network can
-be swapped; while settling, both are held, so that the moves leave exp(-U) unchanged.
+<= 1, they follow the density exp(-cold U - (1 - cold) W): their weights change by the ratio of two rungs, particles are
+drawn anew from their weights when too few of these count, and each takes one Hamiltonian trajectory (Del Moral, Doucet
+and Jasra 2006). Bad modes are left while it is still warm, and what is left of them dies out by its weight. The ladder
+is climbed as fast as the weights allow, at least as fast as `TemperingSchedule.rungs` asks, and what remains of the
+rungs, and `TemperingSchedule.settling` more, are spent at cold = 1. While cooling, the length of a leapfrog step
+follows the acceptance rate and the metric follows the mean square of the gradient, which does not mind that units of a
+network can be swapped; while settling, both are held, so that the moves leave exp(-U) unchanged.
 
 The gradient may be computed in float32. A leapfrog step moves momenta by a function of the position and positions by a
 function of the momenta, which keeps volume and can be run backwards whatever the functions are; so a Metropolis step

@@ -22,7 +22,7 @@ def explore(
 ) -> tuple[Any, dict[str, Any]]:
     """Positions (draws, size) and diagnostics by name; the arguments are those of `nuts`.
 
-    With `Settings.num_leapfrog_steps` all trajectories have that many leapfrog steps: trajectories of different
+    With `SamplerSettings.num_leapfrog_steps` all trajectories have that many leapfrog steps: trajectories of different
     lengths leave an accelerator, and most of a batch, waiting for the longest. It must be enough: no-U-turn
     trajectories find that out by themselves.
     """

@@ -2,8 +2,9 @@
 
 The unknowns t have prior spreads near 1 (the coordinates of each family say how), which is all that matters while the
 reports say little. Before sampling, the peak of the posterior is found and t is whitened by the curvature there
-(`peak_chain`), which is what matters once they say much. In between, slopes and the spread of x trade against each
-other along a curve, as reports know best about their product: shorter steps, from a higher acceptance rate, follow it.
+(`laplace_preconditioned_nuts`), which is what matters once they say much. In between, slopes and the spread of x trade
+against each other along a curve, as reports know best about their product: shorter steps, from a higher acceptance
+rate, follow it.
 """
 
 from __future__ import annotations

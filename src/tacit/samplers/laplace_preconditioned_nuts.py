@@ -7,10 +7,10 @@ target in t. Then t is written as
 
     t = peak + H^-1 g + L'^-1 u,    H = L L' = F + sum J'W J,    g = sum J'(W - W0) r
 
-where the sums run over pieces with Laplace noise, J are the slopes of the expected numbers at the peak, r the residuals
-there, W their precision given omega and W0 that at the peak, and F is the information of all else. If the expected
-numbers were linear in t, u would be standard normal whatever omega is. So neither the number of rows or reports, nor an
-omega that happens to be small, changes the step size and the length of a trajectory.
+where the sums run over pieces with Laplace noise, J is the Jacobian of the expected numbers at the peak, r the
+residuals there, W their precision given omega and W0 that at the peak, and F is the information of all else. If the
+expected numbers were linear in t, u would be standard normal whatever omega is. So neither the number of rows or
+reports, nor an omega that happens to be small, changes the step size and the length of a trajectory.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Posteriors from several pieces of evidence about the same distribution: noisy sums of sites and local reports of
 groups.
 
-`evidence_chain` is for the one-column distributions of `clamped_distributions`, `simplex_chain` for the shares theta
-of k items under a Dirichlet prior. The log target is the log prior plus one log likelihood a piece: pieces share no
-rows. ``released`` is the numbers of all pieces, one piece after the other.
+`pooled_posterior_chain` is for the one-column distributions of `clamped_distributions`, `simplex_chain` for the shares
+theta of k items under a Dirichlet prior. The log target is the log prior plus one log likelihood a piece: pieces share
+no rows. ``released`` is the numbers of all pieces, one piece after the other.
 
 The pieces are those of `tacit.likelihoods.evidence`. Laplace noise of scale b is normal given omega^2 ~ Exp(mean
 2 b^2), which is sampled along as omega^2 = -2 b^2 log Phi(-v) with v standard normal (as in `marginal_likelihood_glm`).
 
-Sampling is done by `peak_chain` on phi, which has spreads near 1 under the prior, or on isometric log-ratios t of the
-shares: theta = softmax(V t), V orthonormal columns that sum to 0, where the prior is sum_j concentration_j log theta_j.
+Sampling is done by `laplace_preconditioned_nuts` on phi, which has spreads near 1 under the prior, or on isometric
+log-ratios t of the shares: theta = softmax(V t), V orthonormal columns that sum to 0, where the prior is sum_j
+concentration_j log theta_j.
 """
 
 from __future__ import annotations

@@ -44,12 +44,12 @@ class RowBounds:
 def row_bounds(loss: BetaLoss, beta: float, clip: float | None) -> RowBounds:
     """The bounds of a model's rows; ``clip`` is the longest gradient that is let through, where one was declared.
 
-    Proof: of the slope, for the Euclidean norm. The predictor is linear in theta, theta'x, with |x|_2 at most the root
-    of `RowMap.norm_squared` as every number is clamped. So a gradient is dl/d predictor times x: for two levels at most
-    `bernoulli_slope` |x|; for more, the outer product of the gradient in the logits with x, at most `softmax_slope`
-    |x|; for normal rows the coefficients' part is at most `normal_mean_slope` |x| and that of v `normal_scale_slope`,
-    together the root of the sum of their squares. A model that is none of these, such as a network, whose gradients
-    grow with its weights, has no bound. []
+    Proof: of the gradient's bound, for the Euclidean norm. The predictor is linear in theta, theta'x, with |x|_2 at
+    most the root of `RowMap.norm_squared` as every number is clamped. So a gradient is dl/d predictor times x: for two
+    levels at most `bernoulli_gradient_bound` |x|; for more, the outer product of the gradient in the logits with x, at
+    most `softmax_gradient_bound` |x|; for normal rows the coefficients' part is at most `normal_mean_gradient_bound`
+    |x| and that of v `normal_scale_gradient_bound`, together the root of the sum of their squares. A model that is none
+    of these, such as a network, whose gradients grow with its weights, has no bound. []
     """
     length = math.sqrt(float_above(loss.rows.norm_squared())) * (1 + 1e-12)
     density = loss.density

@@ -4,9 +4,9 @@ A plan with ``[mechanism] kind = "posterior-sample"`` releases draws from a dens
 
     exp(-weight * sum over rows of loss(theta, row)) * prior(theta)
 
-A `Loss` is that density for one model, schema and `Settings`, with everything that is public about it. The mechanism
-(`tacit.mechanisms.posterior_sample`) only walks through it: it prices, charges, lets the rows in, and rounds what
-`Loss.draw` gives to a public grid.
+A `Loss` is that density for one model, schema and `DrawSettings`, with everything that is public about it. The
+mechanism (`tacit.mechanisms.posterior_sample`) only walks through it: it prices, charges, lets the rows in, and rounds
+what `Loss.draw` gives to a public grid.
 
 How to add a loss:
 

@@ -161,7 +161,7 @@ class Drawing(Central):
 
 @dataclass(frozen=True)
 class PosteriorSample(DrawSettings, Drawing):
-    """The mechanism that releases posterior draws; its fields are those of `Settings`.
+    """The mechanism that releases posterior draws; its fields are those of `DrawSettings`.
 
     Left out, one draw from the posterior with the data weighted down until it meets the budget (diffused), by the
     log-likelihood, on a grid of 2^20 steps to a 1.
@@ -233,7 +233,7 @@ class PosteriorSample(DrawSettings, Drawing):
 
     @classmethod
     def from_plain(cls, table: Mapping[str, Any], *, earlier: bool = False) -> Self:
-        """Read the ``[mechanism]`` table of a plan file, less its ``kind``; ``earlier`` is as in `Settings`."""
+        """Read the ``[mechanism]`` table of a plan file, less its ``kind``; ``earlier`` is as in `DrawSettings`."""
         own = loss_kind(table.get("loss", DrawSettings().loss)).keys
         known = ("kind", *_KEYS, *own)
         for name in table:

@@ -13,7 +13,7 @@ two records a and b. A subclass proves one of two things about that difference:
 `difference_lipschitz_squared`   for every a and b it is Lipschitz in theta with at most the root of this number, and l
 is
                              convex and V precision-strongly convex. Then a draw is GDP with
-                             mu = weight * slope / sqrt(precision) (Gopi, Lee, Liu 2022, Theorem 4).
+                             mu = weight * lipschitz / sqrt(precision) (Gopi, Lee, Liu 2022, Theorem 4).
 """
 
 from __future__ import annotations
@@ -150,15 +150,15 @@ class RowLoss(Loss):
         return numbers["weight"] * jnp.sum(losses) + self.prior_potential(theta, numbers)
 
     def exact_event(self, numbers: LossParameters) -> Event:
-        """What ``settings.draws`` exact draws cost: by range, or by slope and convexity.
+        """What ``settings.draws`` exact draws cost: by range, or by Lipschitz constant and convexity.
 
         Proof: let e = weight * `difference_range`. The log ratio of the two densities is weight * (l(theta, b) -
-        l(theta, a)) plus a constant, so for each pair it lies in an interval of length e: a `BoundedRangeEvent`.
-        k independent draws are k such events with coins of their own (`RepeatedEvent`).
-        For the slope: both potentials are precision-strongly convex and differ by a function with Lipschitz constant
-        weight * slope, so one draw's trade-off curve lies above that of N(0, 1) against N(mu, 1) with mu = weight *
-        slope / sqrt(precision) (Gopi, Lee, Liu 2022, Theorem 4). k independent draws are one draw in k times as many
-        dimensions, with slope sqrt(k) * slope: mu^2 grows k-fold. []
+        l(theta, a)) plus a constant, so for each pair it lies in an interval of length e: a `BoundedRangeEvent`. k
+        independent draws are k such events with coins of their own (`RepeatedEvent`). For the Lipschitz constant: both
+        potentials are precision-strongly convex and differ by a function with Lipschitz constant weight * lipschitz, so
+        one draw's trade-off curve lies above that of N(0, 1) against N(mu, 1) with mu = weight * lipschitz /
+        sqrt(precision) (Gopi, Lee, Liu 2022, Theorem 4). k independent draws are one draw in k times as many
+        dimensions, with lipschitz sqrt(k) * lipschitz: mu^2 grows k-fold. []
         """
         draws, weight = self.settings.draws, Fraction(positive("weight", numbers.get("weight")))
         width = self.difference_range(numbers)

@@ -126,8 +126,9 @@ class ChainSettings:
 def default_step_size(chain: ChainSettings, gradient_norm: float, multiplier: float, sd: float, size: int) -> float:
     """A length of steps that looks at no data, for ``size`` parameters with a prior of standard deviation ``sd``.
 
-    c = weight n gradient_norm^2 + 1 / sd^2 stands for the largest curvature of the potential: the square of a gradient's bound
-    is that of a Fisher information. Steps are short beside c, and so short that their noise does not swamp them:
+    c = weight n gradient_norm^2 + 1 / sd^2 stands for the largest curvature of the potential: a squared bound of
+    gradients is that of a Fisher information. Steps are short beside c, and so short that their noise does not swamp
+    them:
 
     sgld      min(1 / (4 c), 4 / s^2), s the noise of the gradient: there it is all that Langevin steps need
     walks     min(2.4 / sqrt(p c), r / (multiplier weight gradient_norm sqrt(p))),
