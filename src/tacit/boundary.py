@@ -31,10 +31,8 @@ from tacit.statistics.accumulator import Accumulator, Sums
 
 if TYPE_CHECKING:
     from tacit.engines.engine import Engine, Job
-    from tacit.engines.reading import Announced
+    from tacit.engines.reading import Announced, Progress
     from tacit.sources.base import Batch, Source
-
-Progress = Callable[[int], None]
 
 _BATCH_ROWS = 2**16
 

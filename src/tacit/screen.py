@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
-from tacit.boundary import Progress, reader
+from tacit.boundary import reader
 from tacit.cell_screen import Screen, ScreenPlan
 from tacit.errors import InputError, expected
 from tacit.ledger import Ledger, digest
@@ -21,6 +21,9 @@ from tacit.ledger.note import note
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import guarantee_from_plain
+
+if TYPE_CHECKING:
+    from tacit.engines.reading import Progress
 
 
 def screen(

@@ -90,7 +90,7 @@ class Audit:
         )
 
     def to_plain(self) -> dict[str, Any]:
-        """For machines."""
+        """The same as plain values, for JSON."""
         from tacit.audit.check import plain
 
         return {

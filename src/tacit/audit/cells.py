@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit.audit.goodness import Floats
 from tacit.errors import expected
-
-Floats = NDArray[np.float64]
 
 _SINGLE = 2**20  # up to so many integers, each is a cell of its own
 _CELLS = 2**13

@@ -25,7 +25,7 @@ class Check:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
-        """For machines."""
+        """The same as plain values, for JSON."""
         return {
             "check": self.name,
             "violated": self.violated,

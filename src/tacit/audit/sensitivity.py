@@ -17,7 +17,7 @@ from tacit.schema import Category, Number, Schema
 from tacit.sources.open import open_source
 from tacit.statistics.statistic import Statistic
 
-Record = dict[str, Any]
+_Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class LargestDifferences:
 
     l1: Fraction
     l2_squared: Fraction
-    l1_pair: tuple[Record, Record]
-    l2_pair: tuple[Record, Record]
+    l1_pair: tuple[_Record, _Record]
+    l2_pair: tuple[_Record, _Record]
 
     def violates(self, claimed: Sensitivity) -> bool:
         """Whether a pair of records moves the statistic further than claimed."""
         return self.l1 > claimed.l1 or self.l2_squared > claimed.l2_squared
 
 
-Locate = Callable[[Sequence[Record]], list[list[int]]]
+Locate = Callable[[Sequence[_Record]], list[list[int]]]
 """Where each record takes the statistic, in whole numbers: one vector a record, all else being equal."""
 
 
@@ -44,7 +44,7 @@ def search_sensitivity(
     """Search over pairs of records for the largest change of a sum."""
     weights = statistic.sensitivity().relative_scales
 
-    def locate(some: Sequence[Record]) -> list[list[int]]:
+    def locate(some: Sequence[_Record]) -> list[list[int]]:
         return contributions(statistic, schema, some)
 
     return search_pairs(statistic.columns, schema, weights, locate, seed=seed, records=records, rounds=rounds)
@@ -73,7 +73,7 @@ def search_pairs(
     pool = _corners(candidates, records // 2) + [_random_record(candidates, rng) for _ in range(records // 2)]
     places = locate(pool)
     scaled = np.array([[float(v / w) for v, w in zip(row, weights, strict=True)] for row in places])
-    best: dict[int, tuple[Fraction, tuple[Record, Record]]] = {}
+    best: dict[int, tuple[Fraction, tuple[_Record, _Record]]] = {}
     for norm in (1, 2):
         sizes = (np.abs(scaled[:, None, :] - scaled[None, :, :]) ** norm).sum(axis=2)
         i, j = (int(place) for place in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
@@ -111,13 +111,13 @@ def _size(first: Sequence[int], second: Sequence[int], weights: tuple[Fraction, 
 def _improve(
     locate: Locate,
     schema: Schema,
-    pair: tuple[Record, Record],
+    pair: tuple[_Record, _Record],
     size: Fraction,
     weights: tuple[Fraction, ...],
     norm: int,
     candidates: Mapping[str, list[Any]],
     rng: Any,
-) -> tuple[Fraction, tuple[Record, Record], bool]:
+) -> tuple[Fraction, tuple[_Record, _Record], bool]:
     improved = False
     for side in (0, 1):
         for name in (*candidates, None):
@@ -137,7 +137,7 @@ def _improve(
     return size, pair, improved
 
 
-def _together(own: Record, other: Record, schema: Schema) -> list[Record]:
+def _together(own: _Record, other: _Record, schema: Schema) -> list[_Record]:
     """A record with all its numbers moved at once: towards those of the other record or away, or opposite to them."""
     ends = {n: (c.low, c.high) for n, c in schema.items() if n in own and isinstance(c, Number)}
     inside = {
@@ -174,13 +174,13 @@ def _beside(column: Number | Category, cell: Any) -> list[float]:
     return [cell + sign * width * step for step in (0.2, 0.05, 0.01, 0.002, 0.0004) for sign in (1, -1)]
 
 
-def _random_record(candidates: Mapping[str, list[Any]], rng: Any) -> Record:
+def _random_record(candidates: Mapping[str, list[Any]], rng: Any) -> _Record:
     return {name: cells[int(rng.integers(len(cells)))] for name, cells in candidates.items()}
 
 
-def _corners(candidates: Mapping[str, list[Any]], most: int) -> list[Record]:
+def _corners(candidates: Mapping[str, list[Any]], most: int) -> list[_Record]:
     """Records from the first candidates of each column: both bounds, or the levels."""
-    found: list[Record] = [{}]
+    found: list[_Record] = [{}]
     for name, cells in candidates.items():
         found = [{**record, name: cell} for record in found for cell in cells[: 2 if len(found) > 1 else 12]][:most]
     return found

@@ -122,7 +122,7 @@ class Study:
         return None if self.found.non_private is None else self.found.mmd()
 
     def to_plain(self) -> dict[str, Any]:
-        """For machines."""
+        """The same as plain values, for JSON."""
         return {
             "verdict": self.verdict,
             "calibrated": self.calibrated,

@@ -90,7 +90,6 @@ class _Deadline(io.RawIOBase):
         self._last = time.monotonic() + seconds
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:

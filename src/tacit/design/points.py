@@ -28,7 +28,7 @@ class SumNoise:
     each: Any
 
     def sds(self, n: int) -> Any:
-        """For n rows."""
+        """The standard deviations for n rows."""
         return self.once + n**0.5 * self.each
 
 

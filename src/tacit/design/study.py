@@ -80,7 +80,7 @@ class Design:
         ]
 
     def to_plain(self) -> dict[str, Any]:
-        """Everything, for machines."""
+        """Everything as plain values, for JSON."""
         return {
             "plan": self.plan.to_plain(),
             "seed": self.seed,

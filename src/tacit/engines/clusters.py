@@ -81,7 +81,6 @@ class Dask(Cluster):
         return "dask"
 
     def ask(self, piece: Source) -> tuple[str, bool]:
-        """Ask one."""
         return self.client.submit(_answer, piece, pure=False).result(timeout=_ASK_SECONDS)
 
     def tallies(self, job: Job, pieces: Sequence[Source]) -> Iterator[Tally]:
@@ -117,7 +116,6 @@ class Spark(Cluster):
         return "spark"
 
     def ask(self, piece: Source) -> tuple[str, bool]:
-        """Ask one."""
 
         def run(batches: Iterator[Any]) -> Iterator[Any]:
             import pyarrow as pa

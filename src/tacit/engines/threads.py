@@ -48,7 +48,7 @@ class Threads(Engine):
         return "local"
 
     def check(self, job: Job) -> None:
-        """It does everything."""
+        """Refuse nothing: threads can run every statistic."""
 
     def run(self, job: Job, progress: Progress | None) -> tuple[int, Sums]:
         """Add up all pieces."""

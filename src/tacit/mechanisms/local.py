@@ -30,7 +30,6 @@ class Local(Mechanism):
 
     @property
     def papers(self) -> tuple[Paper, ...]:
-        """Inference from reports."""
         return (KULKARNI_2022,)
 
     @property

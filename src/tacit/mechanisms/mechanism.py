@@ -2,8 +2,8 @@
 
 A `Mechanism` is what a plan declares. Together with the plan's model, schema and budget it becomes a
 `CalibratedMechanism`, which knows everything about one release in public: what is read, what is released, at what
-price. The boundary walks through it: an `Accumulator` takes the rows in, and `CalibratedMechanism.cross` makes of it the
-only numbers that leave.
+price. The boundary walks through it: an `Accumulator` takes the rows in, and `CalibratedMechanism.cross` makes of it
+the only numbers that leave.
 """
 
 from __future__ import annotations

@@ -53,7 +53,6 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
-        """A yes/no answer."""
         return (Example(cls("smoker"), Schema(smoker=["no", "yes"])),)
 
     def statistic(self, schema: Schema) -> Counts:
@@ -64,7 +63,6 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         return Counts(self.column, tuple(map(str, levels)))
 
     def default_prior(self, schema: Schema) -> BetaPrior:
-        """Uniform."""
         return BetaPrior()
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
@@ -73,13 +71,11 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         return {"theta": rng.beta(prior.a, prior.b)}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Independent levels."""
         levels = schema.category(self.column).levels
         return {self.column: [levels[int(yes)] for yes in rng.random(n) < parameters["theta"]]}
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """Exact by default."""
         return {
             "exact": Method(_exact, thin=1, releases=True),
             "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
@@ -92,7 +88,6 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         return {"exact": Method(share_from_draws, thin=1)}
 
     def conjugacy(self, schema: Schema, prior: Prior) -> Conjugacy:
-        """Beta."""
         assert isinstance(prior, BetaPrior)
         return Conjugacy(
             "beta", self.statistic(schema), (Fraction(prior.b), Fraction(prior.a)), Fraction(1), ("theta",)
@@ -128,7 +123,6 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         return {"theta": (), "count": ()}
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
-        """No axes."""
         return {}
 
 

@@ -80,14 +80,12 @@ class Categorical(Model, LocalModel, ConjugateModel):
         return {"theta": rng.dirichlet(prior.vector(len(schema.category(self.column).levels)))}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Independent levels."""
         levels = schema.category(self.column).levels
         codes = rng.choice(len(levels), size=n, p=parameters["theta"])
         return {self.column: [levels[code] for code in codes]}
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """Gibbs by default."""
         return {
             "gibbs": Method(_gibbs, thin=8),
             "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
@@ -140,7 +138,6 @@ class Categorical(Model, LocalModel, ConjugateModel):
         return {"theta": ("level",), "count": ("level",)}
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
-        """The declared levels."""
         return {"level": list(map(str, schema.category(self.column).levels))}
 
 

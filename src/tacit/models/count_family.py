@@ -64,7 +64,6 @@ class CountFamily(OneNumber):
         return ClampedCounts(self, most, GammaCoordinate(prior.shape, prior.rate))
 
     def original(self, draws: Arrays, schema: Schema) -> Arrays:
-        """As it is."""
         return {self.parameter: draws[self.parameter]}
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
@@ -80,5 +79,4 @@ class CountFamily(OneNumber):
         return {self.parameter: SHARE if self.share else POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """A single number."""
         return {self.parameter: ()}

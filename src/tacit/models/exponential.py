@@ -49,7 +49,6 @@ class Exponential(OneNumber, ConjugateModel):
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
-        """Minutes of waiting."""
         return (Example(cls("wait"), Schema(wait=(0, 30)), quick=False, always=False),)
 
     @property
@@ -87,7 +86,6 @@ class Exponential(OneNumber, ConjugateModel):
         return {"rate": rng.gamma(prior.shape) / prior.rate}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Independent exponential numbers."""
         return {self.column: rng.exponential(1 / parameters["rate"], n)}
 
     @property
@@ -115,5 +113,4 @@ class Exponential(OneNumber, ConjugateModel):
         return {"rate": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """A single number."""
         return {"rate": ()}

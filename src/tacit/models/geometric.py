@@ -42,7 +42,6 @@ class Geometric(CountFamily):
         return jax.nn.log_sigmoid(natural) + counts * jax.nn.log_sigmoid(-natural)
 
     def tail(self, most: int, natural: Any) -> Any:
-        """(1 - p)^most."""
         import jax
 
         return jax.numpy.exp(most * jax.nn.log_sigmoid(-natural))

@@ -61,7 +61,6 @@ class LogisticRegression(MomentRegression):
         return Gram(design.columns, sign(design.formula.response, schema), radius=as_radius(self.radius))
 
     def response_link(self, schema: Schema) -> Link:
-        """The logistic one."""
         from tacit.likelihoods.link_moments import Link
 
         return Link("logistic")

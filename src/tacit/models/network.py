@@ -75,7 +75,6 @@ class Network(Regression):
         return isinstance(column, Category)
 
     def statistic(self, schema: Schema) -> Statistic:
-        """There is none."""
         raise expected("kind", "noise", f'of [mechanism] to be "posterior-sample" for family {self.family}')
 
     def default_prior(self, schema: Schema) -> NetworkPrior:
@@ -149,7 +148,6 @@ class Network(Regression):
         return named if self.classifies(schema) else {**named, "sigma": ()}
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
-        """Their names."""
         return {"weight": list(self.weights(schema))}
 
     def _output(self, theta: Any, matrix: Any) -> Any:

@@ -87,7 +87,6 @@ class Normal(OneNumber):
         return ClampedNormal(prior.mean_sd / coding.half, prior.sd_median / coding.half, prior.sd_spread, centre)
 
     def original(self, draws: Arrays, schema: Schema) -> Arrays:
-        """Mapped back."""
         coding = self.coding(schema)
         return {"mean": coding.middle + coding.half * draws["mean"], "sd": coding.half * draws["sd"]}
 
@@ -100,7 +99,6 @@ class Normal(OneNumber):
         }
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Independent normal numbers."""
         return {self.column: rng.normal(parameters["mean"], parameters["sd"], n)}
 
     @property

@@ -90,7 +90,6 @@ class NormalMean(OneNumber, ConjugateModel):
         return centre, prior.mean_sd / coding.half
 
     def original(self, draws: Arrays, schema: Schema) -> Arrays:
-        """Mapped back."""
         coding = self.coding(schema)
         return {"mean": coding.middle + coding.half * draws["mean"]}
 
@@ -100,7 +99,6 @@ class NormalMean(OneNumber, ConjugateModel):
         return {"mean": prior.mean + prior.mean_sd * rng.normal()}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Independent normal numbers."""
         return {self.column: rng.normal(parameters["mean"], self.sd, n)}
 
     @property
@@ -127,5 +125,4 @@ class NormalMean(OneNumber, ConjugateModel):
         return MeanPrior(mean, (before + added) ** -0.5)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """A single number."""
         return {"mean": ()}

@@ -159,7 +159,6 @@ class OneNumber(Model, LocalModel):
         return binned(places, grid.low, grid.high, grid.nodes)
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
-        """No axes."""
         return {}
 
 

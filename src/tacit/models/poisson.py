@@ -52,7 +52,6 @@ class Poisson(CountFamily, ConjugateModel):
         return gammainc(float(most), jnp.exp(natural))
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Independent counts."""
         return {self.column: rng.poisson(min(parameters["rate"], 1e15), n)}
 
     @property

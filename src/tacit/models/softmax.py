@@ -44,7 +44,6 @@ class SoftmaxRegression(Regression):
         return (Example(cls("plant ~ petal + sepal"), schema),)
 
     def statistic(self, schema: Schema) -> Statistic:
-        """There is none."""
         raise expected("kind", "noise", f'of [mechanism] to be "posterior-sample" for family {self.family}')
 
     def default_prior(self, schema: Schema) -> SoftmaxPrior:
@@ -52,7 +51,6 @@ class SoftmaxRegression(Regression):
         return SoftmaxPrior()
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """Coefficients (levels, design)."""
         assert isinstance(prior, SoftmaxPrior)
         design = self.design(schema)
         levels = schema.category(design.formula.response).levels
@@ -97,7 +95,6 @@ class SoftmaxRegression(Regression):
         }
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """A matrix."""
         return {"theta": ("level", "coefficient")}
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:

@@ -37,7 +37,6 @@ class StatisticalQuery(Model, ConjugateModel):
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
-        """A score."""
         return (Example(cls("score"), Schema(score=(0, 100))),)
 
     def statistic(self, schema: Schema) -> PowerSums:
@@ -46,7 +45,6 @@ class StatisticalQuery(Model, ConjugateModel):
         return PowerSums(self.column, bounds.low, bounds.high, (1,), signed=False)
 
     def default_prior(self, schema: Schema) -> BetaPrior:
-        """Uniform."""
         return BetaPrior()
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
@@ -82,9 +80,7 @@ class StatisticalQuery(Model, ConjugateModel):
         return BetaPrior(prior.a + total, prior.b + max(n - total, 0.0))
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """A single number."""
         return {"mean": ()}
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
-        """No axes."""
         return {}

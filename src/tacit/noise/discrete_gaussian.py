@@ -93,7 +93,6 @@ class DiscreteGaussian(Noise):
         return tuple(scale * math.sqrt(1 - _shortfall(scale)) for scale in self.scales)
 
     def reach(self, drop: float) -> tuple[float, ...]:
-        """s sqrt(2 drop)."""
         return normal_reach(self.scales, drop)
 
 

@@ -75,5 +75,4 @@ class DiscreteLaplace(Noise):
         return tuple(math.sqrt(0.5) / math.sinh(0.5 / scale) for scale in self.scales)
 
     def reach(self, drop: float) -> tuple[float, ...]:
-        """s * drop."""
         return tuple(scale * drop for scale in self.scales)

@@ -84,7 +84,6 @@ class RoundedGaussian(Noise):
         return tuple(math.sqrt(_variance(scale)) for scale in self.scales)
 
     def reach(self, drop: float) -> tuple[float, ...]:
-        """s sqrt(2 drop)."""
         return normal_reach(self.scales, drop)
 
 

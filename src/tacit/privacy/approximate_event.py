@@ -47,7 +47,6 @@ class NearEvent(Event):
         return approximate_sampler_delta(float_above(epsilon), ideal, self.distance)
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {"kind": self.kind, "event": self.event.to_plain(), "distance": written(self.distance)}
 
 
@@ -62,7 +61,6 @@ class ApproximateEvent(NearEvent):
 
     @property
     def basis(self) -> Basis:
-        """A proof."""
         return Basis.PROVED
 
 
@@ -77,5 +75,4 @@ class AssumedEvent(NearEvent):
 
     @property
     def basis(self) -> Basis:
-        """An assumption."""
         return Basis.ASSUMED

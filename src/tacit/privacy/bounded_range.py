@@ -18,9 +18,7 @@ import math
 from fractions import Fraction
 
 from tacit.errors import expected
-from tacit.privacy.conversions import pure_to_gdp
-
-Real = int | float | Fraction
+from tacit.privacy.conversions import Real, pure_to_gdp
 
 
 def delta(epsilon: Real, target: Real) -> float:

@@ -97,7 +97,6 @@ class ConjugateEvent(Event):
         return renyi_to_delta(order, float(rounded_up(self.renyi(order))), epsilon)
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {
             "kind": self.kind,
             "family": self.family,

@@ -155,7 +155,6 @@ class LaplaceEvent(Event):
         return pure_to_delta(self.pure, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {"kind": self.kind, "epsilon": written(self.pure), "grain": self.grain}
 
 
@@ -203,7 +202,6 @@ class GaussianEvent(Event):
         return drawn if self.slack == 0 else min(drawn, zcdp_to_delta(self.mu_squared / 2, epsilon))
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {"kind": self.kind, "mu_squared": written(self.mu_squared), "slack": written(self.slack)}
 
 
@@ -225,7 +223,6 @@ class PureEvent(Event):
         return self.pure
 
     def rho(self) -> Price:
-        """`pure_to_zcdp`."""
         return pure_to_zcdp(float(self.pure))
 
     def _mu_squared(self) -> Price:
@@ -238,7 +235,6 @@ class PureEvent(Event):
         return pure_to_delta(self.pure, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {"kind": self.kind, "epsilon": written(self.pure)}
 
 
@@ -273,7 +269,6 @@ class BoundedRangeEvent(Event):
         return bounded_range.delta(self.pure, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {"kind": self.kind, "epsilon": written(self.pure)}
 
 
@@ -303,7 +298,6 @@ class RenyiEvent(Event):
         return renyi_point_to_delta(float_below(self.order), self.divergence, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {"kind": self.kind, "order": written(self.order), "epsilon": written(self.divergence)}
 
 
@@ -343,7 +337,6 @@ class ResponseGaussianEvent(Event):
         return randomized_response_joint.delta(self.vector.delta, self.response.pure, self.levels, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {**self.vector.to_plain(), **self.response.to_plain(), "kind": self.kind, "levels": self.levels}
 
 

@@ -69,5 +69,4 @@ class RepeatedEvent(Event):
         return price if price == math.inf else self.times * price
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {"kind": self.kind, "event": self.event.to_plain(), "times": self.times}

@@ -97,7 +97,6 @@ class SubsampledGaussian(Event):
         return everyone if self.rate == 1 else min(everyone, _delta_of_all(self.pair, self.steps, target))
 
     def to_plain(self) -> dict[str, Any]:
-        """A JSON table."""
         return {
             "kind": self.kind,
             "multiplier": written(self.multiplier),

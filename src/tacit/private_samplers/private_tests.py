@@ -35,7 +35,7 @@ class Penalty:
 
     @property
     def most_sd(self) -> float:
-        """Any."""
+        """The most noise in the log ratio: any."""
         return math.inf
 
     def accepts(self, log_ratio: float, sd: float, rng: Any) -> bool:
@@ -58,7 +58,7 @@ class Barker:
 
     @property
     def most_sd(self) -> float:
-        """`NOISE_SD`."""
+        """The most noise in the log ratio."""
         return NOISE_SD
 
     def accepts(self, log_ratio: float, sd: float, rng: Any) -> bool:

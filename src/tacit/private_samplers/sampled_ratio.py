@@ -41,7 +41,7 @@ class SampledRatio:
 
     @property
     def ceiling(self) -> float:
-        """K."""
+        """K, with which no row is taken more often than it may be: r_i <= 1 - e^-K."""
         return -math.log1p(-self.rate)
 
     @property
@@ -51,7 +51,7 @@ class SampledRatio:
 
     @property
     def largest(self) -> float:
-        """H, rounded up."""
+        """H: the most that one kept row adds, rounded up."""
         k, near = self.ceiling, self.ceiling - self.bound
         return (k + math.log(-math.expm1(-k)) - near - math.log(-math.expm1(-near))) * (1 + 1e-12)
 

@@ -64,11 +64,9 @@ class LevelCode(Encoder):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one column."""
         return (self.column,)
 
     def encode(self, columns: Mapping[str, Any]) -> Any:
-        """One code each."""
         import numpy as np
 
         return np.asarray(columns[self.column], np.int64)[:, None]
@@ -86,7 +84,6 @@ class LatticeNumber(Encoder):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one column."""
         return (self.column,)
 
     def encode(self, columns: Mapping[str, Any]) -> Any:

@@ -56,7 +56,6 @@ class NoisyNumber(Protocol):
 
     @property
     def inputs(self) -> Domain:
-        """One whole number."""
         return box((self.low,), (self.high,))
 
     @property

@@ -46,12 +46,10 @@ class RandomizedResponse(Protocol):
 
     @property
     def inputs(self) -> Domain:
-        """One code."""
         return box((0,), (self.levels - 1,))
 
     @property
     def reports(self) -> Domain:
-        """One code."""
         return self.inputs
 
     def event(self) -> PureEvent:

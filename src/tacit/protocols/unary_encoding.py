@@ -49,7 +49,6 @@ class UnaryEncoding(Protocol):
 
     @property
     def inputs(self) -> Domain:
-        """One code."""
         return box((0,), (self.levels - 1,))
 
     @property

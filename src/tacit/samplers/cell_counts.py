@@ -165,7 +165,7 @@ class _Conditionals:
         return Guide(frame, jax.jacfwd(counts)(frame.centre) @ frame.spread)
 
     def given_theta(self, key: Any, t: Any, counts: Any, parts: Sequence[Any], guide: Guide) -> Any:
-        """Part 1."""
+        """Move the counts (part 1)."""
         responses = self.log_responses(t).reshape(-1)
         found: list[Any] = []
         for site, (own, part) in enumerate(zip(self.problem.noises, parts, strict=True)):
@@ -222,7 +222,7 @@ class _Conditionals:
         return jax.lax.scan(visit, counts, (directions, uniforms))[0]
 
     def given_counts(self, key: Any, t: Any, counts: Any) -> Any:
-        """Part 2."""
+        """Move pi and theta (part 2)."""
         for_probabilities, for_theta = jax.random.split(key)
         logs = jax.random.loggamma(for_probabilities, self.alpha + jnp.sum(counts, axis=2))
         distributions = logs @ self.coordinates.distribution.contrasts / self.coordinates.distribution.spread
@@ -245,7 +245,7 @@ class _Conditionals:
         return jnp.concatenate([jnp.where(moved, free, t[: self.coordinates.p]), distributions.reshape(-1)])
 
     def together(self, key: Any, t: Any, counts: Any, parts: Sequence[Any], guide: Guide) -> tuple[Any, Any, Any]:
-        """Part 3."""
+        """Move theta and the counts together (part 3)."""
         for_scores, for_step = jax.random.split(key)
         v, which = jax.random.uniform(for_scores, (2, len(parts), self.splits))
         g = jax.vmap(scores)(counts, self.log_probabilities(t), v, which).reshape(-1)

@@ -34,7 +34,6 @@ class ParquetPart(FilePart):
     folders: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     def rows(self) -> int:
-        """From the footer."""
         return sum(self.group_rows)
 
     def pieces(self, least_rows: int) -> Sequence[Part]:

@@ -63,7 +63,6 @@ class FilePart(Part):
 
     @property
     def portable(self) -> bool:
-        """By its path."""
         return True
 
     def reachable(self) -> bool:
@@ -71,7 +70,6 @@ class FilePart(Part):
         return self.path.is_file()
 
     def files(self) -> tuple[FileState, ...]:
-        """The one."""
         return (file_state(self.path),)
 
 
@@ -124,7 +122,6 @@ class ArrowRows(Source):
         return (self.label, *(part.label for part in self.parts))
 
     def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
-        """Part by part."""
         check_batch_rows(batch_rows)
         self.check(schema, columns)
         for part in self.parts:

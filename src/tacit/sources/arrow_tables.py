@@ -24,11 +24,9 @@ class TablePart(Part):
     table: pa.Table
 
     def rows(self) -> int:
-        """Its length."""
         return self.table.num_rows
 
     def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
-        """Without a copy."""
         positions = [self.table.schema.names.index(name) for name in columns]
         return self.table.select(positions).to_batches(batch_rows)
 
@@ -42,7 +40,6 @@ class StreamPart(Part):
     """The stream that was opened for its schema and has given no row yet."""
 
     def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
-        """As they come."""
         return self.waiting.pop() if self.waiting else pa.RecordBatchReader.from_stream(self.data)
 
 
@@ -60,7 +57,6 @@ class DatasetPart(Part):
         return isinstance(self.dataset, ds.FileSystemDataset | ds.FileFragment)
 
     def rows(self) -> int:
-        """From the footers."""
         return self.dataset.count_rows()
 
     def pieces(self, least_rows: int) -> Sequence[Part]:

@@ -78,7 +78,6 @@ class CsvFile(Source):
 
     @property
     def portable(self) -> bool:
-        """By its path."""
         return True
 
     def reachable(self) -> bool:
@@ -86,11 +85,9 @@ class CsvFile(Source):
         return self.path.is_file()
 
     def files(self) -> tuple[FileState, ...]:
-        """The one."""
         return (file_state(self.path),)
 
     def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
-        """Block by block."""
         check_batch_rows(batch_rows)
         fields = locate(self.label, self.names, columns)
         blocks = (partial(_parse_block, block, self.delimiter, fields, schema) for block in self._blocks())

@@ -111,7 +111,6 @@ class DatabasePart(FilePart):
             return _count(connection.table(self.table.quoted))
 
     def read(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Streamed."""
         with _connect(self.path) as connection:
             yield from _streamed(connection.table(self.table.quoted), columns, batch_rows)
 

@@ -60,7 +60,6 @@ class Frame(Source):
         return _hold(self.label, columns[0], self.pick(position)).rows
 
     def pulls(self, schema: Schema, columns: Sequence[str], batch_rows: int) -> Iterator[Pull]:
-        """Slice by slice."""
         check_batch_rows(batch_rows)
         held = self._held(schema, columns)
         yield from unbroken(self.label, _pull_held(held, schema, batch_rows))

@@ -30,7 +30,6 @@ class CellClasses(Statistic):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All screened columns."""
         return tuple(name for name, _ in self.counted)
 
     @property

@@ -75,10 +75,10 @@ from tacit.statistics.box import (
     product_range,
 )
 from tacit.statistics.design import Levels, Mapped, Product
+from tacit.statistics.region import Interval
 
 _MOST_COMBINATIONS = 1_000
 
-Interval = tuple[Fraction, Fraction]
 MappedNumbers = tuple[Mapped, ...]
 LevelCounts = tuple[int, int, int]  # how many entries hold in both records, in one record alone, in the other alone
 FactorGroup = tuple[MappedNumbers, bool]  # the entries that multiply these numbers, with the sign or without it

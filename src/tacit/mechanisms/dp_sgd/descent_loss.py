@@ -47,7 +47,6 @@ class DescentLoss(NoisyLoss):
 
     @property
     def sampler(self) -> str:
-        """Steps down."""
         return "dp-sgd"
 
     def clip(self) -> float:
@@ -106,7 +105,6 @@ class DescentLoss(NoisyLoss):
     def draw(
         self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
     ) -> Sequence[Sequence[float] | None]:
-        """The last point."""
         return [self.inner.released(self.states(numbers, collected, n, entropy)[-1])]
 
     def states(

@@ -15,7 +15,6 @@ class RowGradient:
     loss: RowLoss
 
     def __call__(self, state: Any, x: Any, y: Any) -> Any:
-        """(size,)."""
         import jax
 
         return jax.grad(lambda theta: self.loss.record_losses(theta, x[None, :-1], y[None], {})[0])(state)
@@ -28,7 +27,6 @@ class RowDifference:
     loss: RowLoss
 
     def __call__(self, state: Any, x: Any, y: Any) -> Any:
-        """(1,)."""
         theta, proposal = state
         return self.loss.record_losses(theta, x[None, :-1], y[None], {}) - self.loss.record_losses(
             proposal, x[None, :-1], y[None], {}
@@ -45,7 +43,6 @@ class SampledDifference:
     loss: RowLoss
 
     def __call__(self, state: Any, x: Any, y: Any) -> Any:
-        """(1,)."""
         import jax.numpy as jnp
 
         from tacit.private_samplers.sampled_ratio import kept_terms

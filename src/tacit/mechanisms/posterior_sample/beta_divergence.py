@@ -64,7 +64,6 @@ class BetaLoss(RowLoss):
         return -powers / (beta - 1) + self.density.power_integral(theta, x, beta) / beta
 
     def prior_potential(self, theta: Any, numbers: LossParameters) -> Any:
-        """The density's own."""
         return self.density.prior_potential(theta)
 
     def difference_range(self, numbers: LossParameters) -> Price:
@@ -146,7 +145,6 @@ class BetaLoss(RowLoss):
         return numbers if np.all(np.isfinite([*draw, *numbers])) else None
 
     def theta_of(self, released: Any) -> Any:
-        """The density's own."""
         return self.density.theta_of(released)
 
 

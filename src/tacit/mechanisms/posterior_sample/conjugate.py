@@ -50,7 +50,6 @@ class ConjugateLoss(Loss):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The family's."""
         return self.conjugacy.parameters
 
     @property

@@ -57,7 +57,6 @@ class PosteriorDraws(CalibratedMechanism):
 
     @property
     def rows(self) -> int | None:
-        """The declared number."""
         return self.loss.settings.n
 
     @property

@@ -42,12 +42,10 @@ class SoftmaxLoss(RowLoss):
 
     @property
     def convex(self) -> bool:
-        """It is."""
         return True
 
     @property
     def curvature_known(self) -> bool:
-        """R^2 / 2."""
         return True
 
     def curvature(self, numbers: LossParameters) -> float:

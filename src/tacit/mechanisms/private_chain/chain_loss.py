@@ -36,7 +36,6 @@ class ChainLoss(NoisyLoss):
 
     @property
     def sampler(self) -> str:
-        """The chain."""
         return self.chain.chain
 
     def row_bounds(self, numbers: LossParameters) -> RowBounds:

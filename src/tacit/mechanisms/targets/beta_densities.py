@@ -22,7 +22,6 @@ class BernoulliDensity(BoundedDensity):
 
     @property
     def loss_range(self) -> LossRange:
-        """1/b: a probability."""
         return Probabilities()
 
     def log_density(self, theta: Any, x: Any, y: Any) -> Any:
@@ -32,7 +31,6 @@ class BernoulliDensity(BoundedDensity):
         return jax.nn.log_sigmoid(y * self.predictor(theta, x))
 
     def power_integral(self, theta: Any, x: Any, beta: float) -> Any:
-        """P(1)^beta + P(-1)^beta."""
         import jax
         import jax.numpy as jnp
 
@@ -196,7 +194,6 @@ class PoissonDensity(BoundedDensity):
         return y * log_mean - jnp.exp(log_mean) - jax.scipy.special.gammaln(y + 1)
 
     def power_integral(self, theta: Any, x: Any, beta: float) -> Any:
-        """I(mean), interpolated."""
         import jax.numpy as jnp
 
         values, derivatives = (jnp.asarray(part) for part in _power_sum_table(beta))

@@ -21,7 +21,6 @@ class NetworkBernoulli(BernoulliDensity):
     hidden: int
 
     def predictor(self, theta: Any, x: Any) -> Any:
-        """m(x)."""
         import jax.numpy as jnp
 
         return output(theta, x, self.hidden, jnp.tanh)
@@ -39,7 +38,6 @@ class NetworkNormal(NormalDensity):
     hidden: int = 1
 
     def predictor(self, theta: Any, x: Any) -> Any:
-        """m(x)."""
         import jax.numpy as jnp
 
         return output(theta, x, self.hidden, jnp.tanh)
