@@ -15,8 +15,7 @@ import tacit
 from tacit.mechanisms.posterior_sample.registry import loss_for
 from tacit.noise.entropy import OSEntropy
 from tacit.private_samplers.entropy_arrays import normals, uniforms
-from tacit.private_samplers.langevin import langevin
-from tacit.private_samplers.langevin_schedule import distance, schedule
+from tacit.private_samplers.langevin import distance, langevin, schedule
 from tacit.private_samplers.rejection import accepted, envelope
 from tacit.private_samplers.row_draws import draw_from_rows
 from tacit.private_samplers.tempered_hmc import last_points, random_numbers_needed

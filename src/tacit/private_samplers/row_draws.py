@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.private_samplers.entropy_arrays import normals, uniforms
-from tacit.private_samplers.langevin import langevin
-from tacit.private_samplers.langevin_schedule import schedule
+from tacit.private_samplers.langevin import langevin, schedule
 from tacit.private_samplers.mode import minimum
 from tacit.private_samplers.rejection import accepted, envelope
 from tacit.private_samplers.tempered_hmc import last_points, random_numbers_needed

@@ -191,7 +191,7 @@ class RowLoss(Loss):
 
     def _check_length(self, numbers: LossParameters) -> None:
         """Refuse a Langevin chain that nobody would wait for; how long it is must be known before rows are read."""
-        from tacit.private_samplers.langevin_schedule import schedule
+        from tacit.private_samplers.langevin import schedule
 
         if self.settings.n is None:
             raise expected("n", None, "to be declared for sampler langevin: the length of its chain depends on it")
@@ -251,7 +251,7 @@ class RowLoss(Loss):
         """That of the sampler.
 
         Proof: rejection is exact and tries until a proposal is accepted, so that it never fails
-        (`private_samplers.rejection`); Langevin steps of the length in `private_samplers.langevin_schedule` are within
+        (`private_samplers.rejection`); Langevin steps of the length in `private_samplers.langevin` are within
         gamma, and a sum of finite gradients and normal numbers is finite. Of other chains nothing is proved. []
         """
         return SAMPLERS[self.sampler]
