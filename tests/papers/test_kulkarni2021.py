@@ -166,7 +166,7 @@ def test_figures_of_data_and_the_check(tables, tmp_path, monkeypatch, capsys):
     assert all((out / f"figure{number}.png").stat().st_size > 10_000 for number in (3, 4, 6))
     (row,) = json.loads((out / "kulkarni2021.json").read_text())["adult at epsilon 1"]
     assert abs(row["area"] - row["non-private area"]) < 0.1
-    assert f"| numbers | marginal | {row['area']:.4f} |" in page.read_text()
+    assert f"| numbers | gaussian-covariates | {row['area']:.4f} |" in page.read_text()
     assert "AUC at epsilon = 1, numbers" in capsys.readouterr().out
 
 
@@ -201,7 +201,7 @@ def test_tables_and_figure_from_results(tmp_path, monkeypatch, capsys):
     arguments = ["--table", results, "--page", page, "--figure", figure]
     run_script("benchmarks", "calibration_glm.py", arguments, monkeypatch)
     made = page.read_text("utf-8")
-    assert made.count("| 5,000 | 1 | marginal | 0.500 | theta[1] | 95.0 to 95.0 |") == 4
+    assert made.count("| 5,000 | 1 | gaussian-covariates | 0.500 | theta[1] | 95.0 to 95.0 |") == 4
     assert made.count("| 5,000 | 1 | naive | **1e-09** |") == 4
     assert "| 6 | 0.70 | taylor | 50.0 to 50.0 | 1.00 | 0.100 | 9 |" in made
     assert "| 1 number, 3 levels | 5,000 | skewed | 1.000 | 95.0 to 95.0 | 3e-09 | 0.200 | 9 |" in made
@@ -212,7 +212,7 @@ def test_tables_and_figure_from_results(tmp_path, monkeypatch, capsys):
     listed = capsys.readouterr().out.strip().splitlines()
     assert len(listed) == len(script["CELLS"]) == 48
     assert listed[37].endswith("taylor, |theta| = 6")
-    assert listed[-1].endswith("marginal, 3 levels, skewed")
+    assert listed[-1].endswith("gaussian-covariates, 3 levels, skewed")
 
 
 def test_the_mean_factor_of_the_figure(monkeypatch):

@@ -125,7 +125,7 @@ class AddNoise(Central):
         """Read a release's noise."""
         if not isinstance(plain, dict) or set(plain) != {"law", "scales"} or plain["law"] not in list(NOISES):
             raise InputError(
-                f"Expected the release's noise to say its distribution, one of {', '.join(NOISES)}, and its scales."
+                f"Expected the release's noise to say its law, one of {', '.join(NOISES)}, and its scales."
             )
         scales = plain["scales"]
         if not isinstance(scales, list) or not all(isinstance(s, int) and not isinstance(s, bool) for s in scales):

@@ -265,7 +265,7 @@ class RowLoss(Loss):
         elif self.basis is Basis.ASSUMED:
             unproved = "" if self.settings.earlier else ", which nothing proves"
             found.append(
-                f"the Markov chain's distribution is within gamma = {gamma:g} of the posterior in total variation, "
+                f"the Markov chain's law is within gamma = {gamma:g} of the posterior in total variation, "
                 f"failures included{unproved}"
             )
         elif self.sampler == "langevin":
