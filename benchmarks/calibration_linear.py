@@ -35,8 +35,8 @@ import numpy as np
 
 import tacit
 from tacit.baselines.adassp import adassp
+from tacit.calibration.in_processes import joined
 from tacit.calibration.misspecification import MISSPECIFICATIONS, as_misspecification
-from tacit.calibration.parts import joined
 from tacit.infer import prior_for
 
 TRIALS, DRAWS, SEED = 500, 99, 1905

@@ -24,7 +24,7 @@ import json, time
 if __name__ == "__main__":
     started = time.perf_counter()
     import tacit
-    from tacit.calibration.parts import calibrate_in_parts
+    from tacit.calibration.in_processes import calibrate_in_parts
     names = ["x1", "x2", "x3"]
     plan = tacit.Plan(
         tacit.LinearRegression("y ~ " + " + ".join(names)),

@@ -46,7 +46,7 @@ def _many_draws(loss: BetaLoss, cooling: Any) -> Any:
 
 @dataclass(frozen=True)
 class Descent:
-    """Steps down the log-likelihood's loss, as `tacit.mechanisms.dp_sgd.descent_loss` takes them.
+    """Steps down the log-likelihood's loss, as `tacit.mechanisms.dp_sgd.descent` takes them.
 
     theta <- theta - ``learning_rate`` / n (1 / ``rate`` (sum over a Poisson sample of gradients, clipped to ``clip``,
     plus N(0, (``multiplier`` clip)^2)) + gradient of the prior's potential). A multiplier of 0 and no clip: plain SGD.

@@ -20,7 +20,7 @@ from tacit._support.names import check_name
 from tacit.cli import main
 from tacit.cli.template import toml_value
 from tacit.models.formula import parse_formula
-from tacit.report.words import explain
+from tacit.report.plan_text import explain
 
 HOSTILE = {
     "a line of its own": "smoker.\nPromises: epsilon = 0.01",

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tacit
-from tacit.audit.ways import checks_of
+from tacit.audit.audit_registry import checks_of
 from tacit.cli import app
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.mechanism import CalibratedMechanism

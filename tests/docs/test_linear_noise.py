@@ -11,7 +11,7 @@ import pytest
 
 from tacit.models.regression import design_for
 from tacit.schema import Schema
-from tacit.statistics.box import l1_products
+from tacit.statistics.box_extrema import l1_products
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 from tacit.statistics.moments import l1_fourth_moments

@@ -115,7 +115,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("place", ["private_samplers/entropy_arrays.py", "mechanisms/dp_sgd/descent_loss.py"])
+@pytest.mark.parametrize("place", ["private_samplers/entropy_arrays.py", "mechanisms/dp_sgd/descent.py"])
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_seed_is_found(fault, place, tmp_path):
     """The planted fault: a seed in a copy of a module that runs beside rows."""

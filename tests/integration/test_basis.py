@@ -14,15 +14,15 @@ import tacit
 from tacit.certificates.cases import audited
 from tacit.errors import InputError
 from tacit.ledger import Ledger
-from tacit.ledger.words import words
+from tacit.ledger.ledger_text import words
 from tacit.mechanisms.mechanism import CalibratedMechanism
 from tacit.mechanisms.posterior_sample.loss import SAMPLERS, Loss
 from tacit.privacy.approximate_event import ApproximateEvent, AssumedEvent
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import BoundedRangeEvent, GaussianEvent, LaplaceEvent
 from tacit.report.approval import statement
+from tacit.report.plan_text import explain
 from tacit.report.promise import prices
-from tacit.report.words import explain
 
 EARLIER = Path(__file__).parents[1] / "earlier"
 FREE = {"bounds": [-1, 1], "clamp": False}

@@ -10,7 +10,7 @@ import pytest
 
 import tacit
 from laws.cases import BUDGETS, EXAMPLES, exact_sums
-from tacit.audit import in_public
+from tacit.audit import public_output
 from tacit.audit.effort import Effort
 from tacit.audit.noisy_sums import noisy_sums
 from tacit.audit.sensitivity import contribution, search_sensitivity
@@ -78,7 +78,7 @@ def test_the_audit_finds_it_tight_and_catches_an_understated_claim(monkeypatch, 
     def screened(rows, screening, **more):
         return tacit.screen(rows, plan, epsilon=screening.budget.epsilon, **more)
 
-    monkeypatch.setattr(in_public.boundary, "privatize", screened)
+    monkeypatch.setattr(public_output.boundary, "privatize", screened)
     true = CellClasses.sensitivity
 
     def claimed(statistic):

@@ -21,7 +21,7 @@ from tacit.cli.ledger import app
 from tacit.errors import InputError, RefusedError
 from tacit.ledger import Head, Ledger, book, digest, formats, store
 from tacit.ledger.state import State, root
-from tacit.privacy import sums
+from tacit.privacy import price_sums
 from tacit.privacy.approximate_filter import limits
 from tacit.privacy.events import (
     BoundedRangeEvent,
@@ -125,8 +125,8 @@ def test_ten_thousand_events_add_up_to_the_same_and_never_to_less():
     prices = [Fraction(rng.randrange(1, 10**6), rng.randrange(10**9, 10**12)) for _ in range(10_000)]
     kept = Fraction(0)
     for price in prices:
-        kept = sums.plus(kept, price)
-    assert kept == sums.sum_of(prices)
+        kept = price_sums.plus(kept, price)
+    assert kept == price_sums.sum_of(prices)
     assert kept.denominator <= 2**1024
     exact = pairwise(prices)
     assert exact.denominator > 2**10_000
@@ -134,9 +134,9 @@ def test_ten_thousand_events_add_up_to_the_same_and_never_to_less():
 
 
 def test_short_fractions_stay_exact():
-    assert sums.sum_of([Fraction(1, 3)] * 3) == 1
-    assert sums.sum_of([Fraction(1, q) for q in range(1, 200)]) == sum(Fraction(1, q) for q in range(1, 200))
-    assert sums.plus(Fraction(1, 2), float("inf")) == float("inf")
+    assert price_sums.sum_of([Fraction(1, 3)] * 3) == 1
+    assert price_sums.sum_of([Fraction(1, q) for q in range(1, 200)]) == sum(Fraction(1, q) for q in range(1, 200))
+    assert price_sums.plus(Fraction(1, 2), float("inf")) == float("inf")
 
 
 # What an entry costs.

@@ -20,8 +20,8 @@ from tacit.privacy.approximate_filter import Limits, limits
 from tacit.privacy.events import BoundedRangeEvent, GaussianEvent, LaplaceEvent, PureEvent, RenyiEvent
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from tacit.privacy.price_sums import as_declared, written_down, written_up
 from tacit.privacy.rounding import float_above, float_below
-from tacit.privacy.sums import as_declared, written_down, written_up
 
 TOTALS = [
     PureDP(1.0),

@@ -15,7 +15,7 @@ import tacit
 from laws.cases import exact_sums
 from tacit.boundary import needed
 from tacit.models.linear import LinearRegression
-from tacit.report.words import explain, explain_plain
+from tacit.report.plan_text import explain, explain_plain
 from tacit.schema import Identifier
 from tacit.sources import people as people_module
 from tacit.sources.columns import parse_objects

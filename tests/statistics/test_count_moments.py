@@ -14,7 +14,6 @@ from tacit.models.regression import design_for
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
 from tacit.statistics import lattice
-from tacit.statistics.blocks import HALF_ROOT, log_volume
 from tacit.statistics.count_moments import CountMoments
 from tacit.statistics.count_sensitivity import (
     CountScales,
@@ -24,6 +23,7 @@ from tacit.statistics.count_sensitivity import (
     l2_ball_squared,
     l2_box_squared,
 )
+from tacit.statistics.noise_allocation import HALF_ROOT, log_volume
 from tacit.statistics.region import Region, region_of
 
 # Reference values: R, weights of xx, yx, yxx and y against that of x, Delta^2, and Lemma 3.4.2 of kulkarni2021.

@@ -15,7 +15,11 @@ from tacit.models.regression import design_for
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
 from tacit.statistics import lattice
-from tacit.statistics.blocks import (
+from tacit.statistics.design import Scaled, mapped, sign
+from tacit.statistics.gram import Gram
+from tacit.statistics.gram_ball import GramWeights, l2_ball_squared
+from tacit.statistics.gram_ball_sensitivity import GramScales, gram_claims, l1_box, l2_box_squared
+from tacit.statistics.noise_allocation import (
     HALF_ROOT,
     balanced_scales,
     least_volume,
@@ -23,10 +27,6 @@ from tacit.statistics.blocks import (
     root_above_inverse,
     with_root_bound,
 )
-from tacit.statistics.design import Scaled, mapped, sign
-from tacit.statistics.gram import Gram
-from tacit.statistics.gram_ball import GramWeights, l2_ball_squared
-from tacit.statistics.gram_ball_sensitivity import GramScales, gram_claims, l1_box, l2_box_squared
 from tacit.statistics.polynomial import largest
 from tacit.statistics.region import Region, covariates, region_of, whole_bounds
 

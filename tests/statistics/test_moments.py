@@ -14,7 +14,7 @@ from tacit.errors import InputError
 from tacit.models.regression import design_for
 from tacit.schema import Schema
 from tacit.statistics import moments
-from tacit.statistics.box import l1_products
+from tacit.statistics.box_extrema import l1_products
 from tacit.statistics.gram_moments import GramMoments
 from tacit.statistics.moments import complete_homogeneous, l1_fourth_moments, l1_with_fourth_moments
 

@@ -11,7 +11,7 @@ from tacit.audit.sensitivity import contribution, search_sensitivity
 from tacit.errors import InputError
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
-from tacit.statistics.blocks import log_volume
+from tacit.statistics.noise_allocation import log_volume
 from tacit.statistics.power_sums import PowerSums
 
 STATISTICS = {

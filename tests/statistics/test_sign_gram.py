@@ -13,7 +13,7 @@ from tacit.errors import InputError
 from tacit.models.regression import design_for
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Category, Schema
-from tacit.statistics.box import Bends, l2_at_corners_squared, least_quadratic
+from tacit.statistics.box_extrema import Bends, l2_at_corners_squared, least_quadratic
 from tacit.statistics.design import Product, Sign, product_of, sign
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_sensitivity import gram_sensitivity

@@ -133,8 +133,8 @@ def audit(plan: Plan | str | Path, *, runs: int = 2000, n: int = 10, level: floa
     operating system; 0 leaves that part out. A mechanism without fault is accused with a probability of at most
     ``level``. ``seed`` is that of the search for the worst pair of records.
     """
+    from tacit.audit.audit_registry import checks_of
     from tacit.audit.effort import Effort
-    from tacit.audit.ways import checks_of
 
     plan = as_plan(plan)
     effort = Effort(runs, n, level, seed)

@@ -11,8 +11,8 @@ from tacit.audit.check import Check
 from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, priced
 from tacit.audit.guess import learnt_scores
-from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
+from tacit.audit.public_output import charged_once, same_in_public
 from tacit.mechanisms.mechanism import CalibratedMechanism
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan

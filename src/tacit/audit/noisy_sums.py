@@ -12,9 +12,9 @@ from tacit.audit.curve import Curve, curve_of
 from tacit.audit.draws import noise_tests
 from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, bounded, drawn, exact, priced
-from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
 from tacit.audit.output_distributions import noise_parts
+from tacit.audit.public_output import charged_once, same_in_public
 from tacit.audit.sensitivity import LargestDifferences, search_pairs
 from tacit.mechanisms.add_noise import NoisySums, Sums
 from tacit.noise.entropy import OSEntropy

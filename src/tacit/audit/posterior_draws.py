@@ -18,8 +18,8 @@ from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, drawn, exact, priced
 from tacit.audit.grid_distributions import grid, prior_terms, record_terms, row_cells
 from tacit.audit.hard_tables import draw_checks
-from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
+from tacit.audit.public_output import charged_once, same_in_public
 from tacit.audit.real_draws import real_draws
 from tacit.mechanisms.posterior_sample.conjugate import ConjugateLoss
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws

@@ -20,8 +20,8 @@ from tacit.audit.check import Check
 from tacit.audit.draws import noise_tests
 from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, drawn, priced
-from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
+from tacit.audit.public_output import charged_once, same_in_public
 from tacit.mechanisms.iterative.private_sums import Answer, PrivateSums
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.noise.entropy import OSEntropy

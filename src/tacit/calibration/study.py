@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit.calibration.calibrate import PROBABILITIES, Calibration
+from tacit.calibration.in_processes import calibrate_in_parts
 from tacit.calibration.misspecification import MISSPECIFICATIONS
-from tacit.calibration.parts import calibrate_in_parts
 from tacit.errors import InputError, expected
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local

@@ -108,7 +108,7 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
     from tacit.mechanisms.mechanism import Central
     from tacit.plan import Plan
     from tacit.report.approval import approval_plain, learnable, noise_table, sensitivity_sentence, statement
-    from tacit.report.words import explain, explain_plain
+    from tacit.report.plan_text import explain, explain_plain
 
     check_form(as_json, as_tsv)
     loaded = Plan.load(plan)
@@ -163,7 +163,7 @@ def privatize(
     import tacit
     from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine
-    from tacit.report.words import about_responses
+    from tacit.report.plan_text import about_responses
 
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
         raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")

@@ -91,7 +91,7 @@ class Design:
 
     def advice(self) -> str:
         """One sentence: the least budget that is enough, or that none of them is."""
-        from tacit.design.words import advice
+        from tacit.design.design_text import advice
 
         return advice(self)
 

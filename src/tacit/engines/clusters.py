@@ -19,7 +19,7 @@ from typing import Any
 from tacit.engines.engine import UNFINISHED, Engine, Job, Progress, Tally, gather, tally
 from tacit.errors import BROKEN, BrokenMediumError, expected
 from tacit.sources.base import Source, broken
-from tacit.sources.several import Several
+from tacit.sources.concatenated import Several
 from tacit.statistics.accumulator import Sums
 from tacit.version import __version__
 

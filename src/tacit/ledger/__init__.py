@@ -6,4 +6,4 @@ from tacit.ledger.chain import Receipt as Receipt
 from tacit.ledger.chain import digest as digest
 from tacit.ledger.head import Head as Head
 from tacit.ledger.ledger import Ledger as Ledger
-from tacit.ledger.words import words as words
+from tacit.ledger.ledger_text import words as words

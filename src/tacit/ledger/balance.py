@@ -14,8 +14,8 @@ from tacit.privacy.composition import compose
 from tacit.privacy.events import Event, Price
 from tacit.privacy.filter import Filter, Largest
 from tacit.privacy.guarantees import GDP, ApproxDP, Guarantee
+from tacit.privacy.price_sums import sum_of
 from tacit.privacy.rounding import float_above
-from tacit.privacy.sums import sum_of
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
-    from tacit.samplers.free_gram import CellGram
+    from tacit.samplers.cell_moments_gram import CellGram
     from tacit.samplers.latent_gram import NoisyGram
-    from tacit.samplers.noises import Noises
+    from tacit.samplers.release_noise import Noises
 
 
 def site_noises(site: Site, unit: int, entries: int) -> Noises:
@@ -25,7 +25,7 @@ def site_noises(site: Site, unit: int, entries: int) -> Noises:
     import jax.numpy as jnp
     import numpy as np
 
-    from tacit.samplers.noises import Noises
+    from tacit.samplers.release_noise import Noises
 
     def log_density(noise: Noise) -> Callable[[Any], Any]:
         return lambda residual: noise.standard_log_density(residual, jnp)
@@ -93,7 +93,7 @@ def free_grams(problem: Problem) -> list[CellGram]:
     """The layout of every site for any design, levels and interactions included."""
     import numpy as np
 
-    from tacit.samplers.free_gram import CellGram
+    from tacit.samplers.cell_moments_gram import CellGram
 
     assert isinstance(problem.model, Regression)
     cells = Cells(problem.model.design(problem.schema), derived=True)

@@ -317,7 +317,7 @@ def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, G
 
 def _cell_moments(problem: Problem, settings: SamplerSettings) -> Chain:
     """For any design: the latent sums by NUTS under a weak prior on what is possible, the response exactly."""
-    from tacit.samplers.free_gram import cell_moments_chain
+    from tacit.samplers.cell_moments_gram import cell_moments_chain
 
     design, prior = _any_design(problem)
     _check_rows(problem, len(design.columns) + 2, "cell-moments")
@@ -326,7 +326,7 @@ def _cell_moments(problem: Problem, settings: SamplerSettings) -> Chain:
 
 def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     """The conjugate posterior with the released sums, made positive definite, taken for the exact ones."""
-    from tacit.samplers.free_gram import naive_cell_moments_chain
+    from tacit.samplers.cell_moments_gram import naive_cell_moments_chain
     from tacit.samplers.latent_gram import naive_chain
 
     design, prior = _any_design(problem)

@@ -209,7 +209,7 @@ def _chain(problem: Problem, settings: SamplerSettings, sums: SiteSums) -> Chain
     import jax.numpy as jnp
 
     from tacit.samplers.marginal_likelihood_glm import marginal_chain
-    from tacit.samplers.noises import split_by_site
+    from tacit.samplers.release_noise import split_by_site
 
     model, prior = problem.model, problem.prior
     assert isinstance(model, MomentRegression)

@@ -52,8 +52,8 @@ class DiscreteLaplace(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the distribution of `log_pmf`."""
-        from tacit.noise.laplace_draws import propose_laplace
-        from tacit.noise.proposals import fill
+        from tacit.noise.laplace_sampler import propose_laplace
+        from tacit.noise.rejection import fill
 
         return fill(self.scales, size, lambda scale: propose_laplace(scale, entropy))
 

@@ -42,8 +42,8 @@ class RoundedGaussian(Noise):
 
     def sample(self, size: int, entropy: Entropy) -> Any:
         """Return a ``(size, entries)`` integer array, exactly from the distribution of `log_pmf`."""
-        from tacit.noise.gaussian_draws import propose_gaussian
-        from tacit.noise.proposals import fill
+        from tacit.noise.gaussian_sampler import propose_gaussian
+        from tacit.noise.rejection import fill
 
         return fill(self.scales, size, lambda scale: propose_gaussian(scale, True, entropy))
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tacit.pages.escape import escape
+from tacit.pages.interval_rows import Scale, interval
 from tacit.pages.render import number
-from tacit.pages.strips import Scale, interval
 
 _MOST_ROWS = 40
 _STYLE = """<style>

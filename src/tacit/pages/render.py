@@ -2,9 +2,9 @@
 
 A page of its own is a Jinja template that starts with ``{% extends "base.html.j2" %}`` and fills the block ``content``;
 `render` puts in the style, the script and the version. Plots come from `tacit.pages.svg` (curves) and
-`tacit.pages.strips` (rows on a shared scale); both take plain numbers, so that any page can use them. The classes of
-``style.css`` are the vocabulary: ``box``, ``box warn``, ``box good``, ``soft``, ``scroll`` around a wide table,
-``words`` for a table of text, ``plots`` for a grid of figures.
+`tacit.pages.interval_rows` (rows on a shared scale); both take plain numbers, so that any page can use them. The
+classes of ``style.css`` are the vocabulary: ``box``, ``box warn``, ``box good``, ``soft``, ``scroll`` around a wide
+table, ``words`` for a table of text, ``plots`` for a grid of figures.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ from tacit.privacy import gaussian
 from tacit.privacy.approximate_event import NearEvent
 from tacit.privacy.events import MARGIN, Event, GaussianEvent, Price, RenyiEvent, rounded_up
 from tacit.privacy.guarantees import ApproxDP
+from tacit.privacy.price_sums import as_declared, sum_of
 from tacit.privacy.rounding import float_below
-from tacit.privacy.sums import as_declared, sum_of
 
 # delta_G, delta_S and the sum of all delta_a, in parts of delta.
 _GAUSSIAN_FIRST = (Fraction(30, 32), Fraction(1, 32), Fraction(1, 32))

@@ -23,8 +23,8 @@ from tacit.privacy.conversions import (
 from tacit.privacy.events import Event, RenyiEvent, rounded_up
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.privacy.loss_distribution import loss_distribution
+from tacit.privacy.price_sums import sum_of
 from tacit.privacy.rounding import float_below
-from tacit.privacy.sums import sum_of
 
 _PROVED = ("gaussian", "renyi", "pure")
 

@@ -38,9 +38,9 @@ from tacit.privacy import gaussian
 from tacit.privacy.approximate_filter import ideal_gaussian, limits
 from tacit.privacy.events import Event, GaussianEvent, Price, PureEvent, RenyiEvent, rounded_up
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+from tacit.privacy.price_sums import as_declared, plus, sum_of, written_down, written_up
 from tacit.privacy.rounding import float_below
 from tacit.privacy.spent import Spent
-from tacit.privacy.sums import as_declared, plus, sum_of, written_down, written_up
 
 Past = Sequence[Event] | Spent
 

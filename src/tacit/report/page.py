@@ -12,7 +12,7 @@ from tacit._support.files import write_atomically
 from tacit.cite import cite, references
 from tacit.errors import expected
 from tacit.ledger import Ledger
-from tacit.ledger.words import words as ledger_words
+from tacit.ledger.ledger_text import words as ledger_words
 from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
 from tacit.pages.render import render

@@ -21,7 +21,7 @@ from tacit.privacy.basis import Basis
 from tacit.privacy.composition import compose
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import ApproxDP, Guarantee
-from tacit.privacy.sums import written_up
+from tacit.privacy.price_sums import written_up
 
 _EPSILONS = (0.0, *(10 ** (-2 + i / 30) for i in range(112)))  # 0, and 0.01 to 50
 _STEPS = 100

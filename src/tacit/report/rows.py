@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tacit.pages.interval_rows import Scale, interval, shares
 from tacit.pages.render import number
-from tacit.pages.strips import Scale, interval, shares
 from tacit.report.densities import PosteriorNumber
 from tacit.report.replicas import ReplicaCheck
 from tacit.report.uncertainty import Split

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class SamplerSettings:
-    """How long to sample; ``num_leapfrog_steps`` is for many datasets at once, see `tacit.samplers.explore`."""
+    """How long to sample; ``num_leapfrog_steps`` is for many datasets at once, see `tacit.samplers.hmc_kernel`."""
 
     warmup: int
     draws: int

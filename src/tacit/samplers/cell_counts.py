@@ -37,10 +37,10 @@ from jax.scipy.special import gammaln
 from tacit.numerics.binomial_splits import scores, split
 from tacit.numerics.least_squares import WhiteCoordinates, peak
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.coefficients import move_coefficients
-from tacit.samplers.hamiltonian import hamiltonian
+from tacit.samplers.glm_coefficients import move_coefficients
 from tacit.samplers.marginal_likelihood_glm import GlmCoordinates
-from tacit.samplers.noises import Noises, split_by_site
+from tacit.samplers.release_noise import Noises, split_by_site
+from tacit.samplers.surrogate_hmc import hamiltonian
 
 WINDOW = 16
 _GROWTH = 4

@@ -38,7 +38,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from tacit.likelihoods.design_moments import CellDesign
 from tacit.likelihoods.glm_response import GlmResponse
 from tacit.runtime.chain import Arrays
-from tacit.samplers.coefficients import move_coefficients
+from tacit.samplers.glm_coefficients import move_coefficients
 from tacit.samplers.marginal_likelihood_glm import GlmPriorParameters
 from tacit.samplers.record_augmentation import Records, Together
 

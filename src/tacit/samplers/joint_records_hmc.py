@@ -26,8 +26,8 @@ from jax.scipy.linalg import solve_triangular
 
 from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.explore import explore
 from tacit.samplers.gram_records import fitted, near_release, standard_records
+from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.latent_gram import NoisyGram
 
 

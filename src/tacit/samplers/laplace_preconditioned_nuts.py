@@ -27,7 +27,7 @@ from jax.scipy.special import log_ndtr, ndtri
 
 from tacit.errors import expected
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.explore import explore
+from tacit.samplers.hmc_kernel import explore
 
 _ROUNDS, _STEPS = 3, 15  # of the search for the peak; the variances of Laplace noise are renewed with each round
 

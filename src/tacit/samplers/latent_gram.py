@@ -25,8 +25,8 @@ from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, 
 from tacit.likelihoods.response import log_evidence, placed, update
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.explore import explore
-from tacit.samplers.noises import Noises, split_by_site
+from tacit.samplers.hmc_kernel import explore
+from tacit.samplers.release_noise import Noises, split_by_site
 
 # With 3 covariates and 1,000 rows a draw took 27 gradients at 0.8, the usual rate, and 16 at 0.7; effective draws a
 # second rose from 970 to 1,370.

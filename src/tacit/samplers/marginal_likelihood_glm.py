@@ -48,7 +48,7 @@ from tacit.likelihoods.link_moments import Link
 from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowDistributionPrior, log_cosh
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.explore import explore
+from tacit.samplers.hmc_kernel import explore
 
 _ROUNDS, _STEPS = 3, 12  # of Gauss-Newton; the precision of z is renewed with each round
 

@@ -20,10 +20,10 @@ from tacit.sources.arrow_files import open_ipc, open_parquet
 from tacit.sources.arrow_rows import ArrowRows
 from tacit.sources.arrow_tables import open_dataset, open_stream, open_table
 from tacit.sources.base import Source, is_a
+from tacit.sources.concatenated import Several
 from tacit.sources.csv_file import open_csv
 from tacit.sources.folders import FolderFile, find_files
 from tacit.sources.frames import open_dict, open_pandas
-from tacit.sources.several import Several
 
 _LAZY = {("polars", "LazyFrame"), ("pyarrow.dataset", "Scanner"), ("ibis.expr.types", "Table")}
 

@@ -11,9 +11,9 @@ from typing import Any
 from tacit.errors import expected
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics import lattice
-from tacit.statistics.blocks import least_volume, with_root_bound
 from tacit.statistics.count_sensitivity import CountScales, count_claims
 from tacit.statistics.design import DesignColumn, Scaled
+from tacit.statistics.noise_allocation import least_volume, with_root_bound
 from tacit.statistics.region import checked_radius, covariates, plain_numbers, region_of
 from tacit.statistics.statistic import Statistic
 

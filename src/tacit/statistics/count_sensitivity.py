@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.statistics.blocks import HALF_ROOT, balanced_scales
-from tacit.statistics.box import Bends, l2_at_corners_squared, least_quadratic
+from tacit.statistics.box_extrema import Bends, l2_at_corners_squared, least_quadratic
+from tacit.statistics.noise_allocation import HALF_ROOT, balanced_scales
 from tacit.statistics.polynomial import largest
 from tacit.statistics.region import Interval, Region
 

@@ -33,11 +33,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.statistics.blocks import HALF_ROOT, balanced_scales, least_volume, with_root_bound
-from tacit.statistics.box import Bends, l2_at_corners_squared, least_quadratic, oriented
+from tacit.statistics.box_extrema import Bends, l2_at_corners_squared, least_quadratic, oriented
 from tacit.statistics.design import Mapped, Product
 from tacit.statistics.gram_ball import ball_differences, l2_ball_squared, weights_of
 from tacit.statistics.gram_sensitivity import gram_sensitivity
+from tacit.statistics.noise_allocation import HALF_ROOT, balanced_scales, least_volume, with_root_bound
 from tacit.statistics.region import Region
 
 _PIECES = 16

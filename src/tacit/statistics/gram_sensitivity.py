@@ -66,7 +66,7 @@ from itertools import product
 from typing import Any
 
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.statistics.box import (
+from tacit.statistics.box_extrema import (
     Bends,
     half_square,
     l2_at_corners_squared,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tacit.statistics.box import Box, oriented
+from tacit.statistics.box_extrema import Box, oriented
 
 _GRID = 2**60  # results are rounded up to multiples of 1 / _GRID
 _SWEEPS = 500

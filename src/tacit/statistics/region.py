@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.errors import expected
 from tacit.statistics import lattice
-from tacit.statistics.box import oriented
+from tacit.statistics.box_extrema import oriented
 from tacit.statistics.design import DesignColumn, Indicator, Mapped, Scaled
 
 Interval = tuple[Fraction, Fraction]

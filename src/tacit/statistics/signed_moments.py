@@ -14,8 +14,8 @@ from typing import Any
 from tacit.errors import expected
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics import lattice
-from tacit.statistics.blocks import balanced_scales, root_above_inverse, with_root_bound
 from tacit.statistics.design import DesignColumn, Scaled, Sign
+from tacit.statistics.noise_allocation import balanced_scales, root_above_inverse, with_root_bound
 from tacit.statistics.order_sensitivity import in_ball_squared, multiplicity, on_line_squared
 from tacit.statistics.region import Region, checked_radius, covariates, plain_numbers, region_of
 from tacit.statistics.statistic import Statistic

@@ -244,7 +244,7 @@ def test_the_audit_finds_it_tight_and_not_broken():
 
 def test_a_plan_says_in_words_what_will_happen():
     from tacit.report.approval import learnable
-    from tacit.report.words import explain, explain_plain
+    from tacit.report.plan_text import explain, explain_plain
 
     plan = plan_of(tacit.LogisticRegression("ill ~ x"), budget=tacit.ApproxDP(1.0, 1e-5), steps=20, batch=40)
     words = "\n".join(explain(plan))

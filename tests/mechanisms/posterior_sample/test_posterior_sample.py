@@ -363,7 +363,7 @@ def test_importing_the_boundary_stays_light():
 
 
 def test_a_plan_of_draws_is_explained_in_words():
-    from tacit.report.words import explain, explain_plain
+    from tacit.report.plan_text import explain, explain_plain
 
     for plan in PLANS.values():
         lines = explain(plan)

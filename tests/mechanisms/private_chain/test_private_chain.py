@@ -19,7 +19,7 @@ from tacit.mechanisms.iterative.row_bounds import RowBounds
 from tacit.mechanisms.private_chain.chain_settings import CHAINS
 from tacit.noise.entropy import OSEntropy
 from tacit.noise.noisy_steps import NoisySteps, threshold_below
-from tacit.report.words import explain, explain_plain
+from tacit.report.plan_text import explain, explain_plain
 
 SCHEMA = tacit.Schema(y=["no", "yes"], x=(-1, 1))
 MODEL = tacit.LogisticRegression("y ~ x")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tacit.bibliography import ABADI_2016, ZHU_2022, Paper
 from tacit.errors import did_you_mean, expected
-from tacit.mechanisms.dp_sgd.descent_loss import DescentLoss, descent_loss
+from tacit.mechanisms.dp_sgd.descent import DescentLoss, descent_loss
 from tacit.mechanisms.dp_sgd.descent_settings import KEYS, DescentSettings
 from tacit.mechanisms.mechanism import NoiseParameters
 from tacit.mechanisms.posterior_sample.posterior_sample import Drawing, PosteriorDraws, plain_value

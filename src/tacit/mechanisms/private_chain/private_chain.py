@@ -12,7 +12,7 @@ from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import NoiseParameters
 from tacit.mechanisms.posterior_sample.beta_divergence import KEYS
 from tacit.mechanisms.posterior_sample.posterior_sample import Drawing, PosteriorDraws, plain_value
-from tacit.mechanisms.private_chain.chain_loss import ChainLoss, chain_loss
+from tacit.mechanisms.private_chain.chain import ChainLoss, chain_loss
 from tacit.mechanisms.private_chain.chain_settings import ChainSettings
 from tacit.models.model import Model
 from tacit.privacy.guarantees import Guarantee

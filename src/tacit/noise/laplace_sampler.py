@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.noise.coins import Whole, exp_minus_one, exp_minus_ratio, fair, heads_in_a_row, uniform_below
 from tacit.noise.entropy import Entropy
-from tacit.noise.proposals import Proposal
+from tacit.noise.rejection import Proposal
 
 
 def propose_laplace(scale: Whole, entropy: Entropy) -> Proposal:

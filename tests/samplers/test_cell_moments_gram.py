@@ -7,7 +7,7 @@ import numpy as np
 import tacit
 from tacit.infer import _chain, check_settings, posterior_arrays, problem_for
 from tacit.likelihoods.row_distributions import RowDistributionCoordinates
-from tacit.samplers import free_gram
+from tacit.samplers import cell_moments_gram
 
 SCHEMA = tacit.Schema(y=(-1, 1), a=(-1, 1), f=["low", "high"])
 PLAN = tacit.Plan(tacit.LinearRegression("y ~ a + f + a:f"), SCHEMA, tacit.ZCDP(1e6))
@@ -41,7 +41,9 @@ def test_numbers_may_vary_more_in_one_level_than_in_another(monkeypatch):
     (mean, sd), (right, spread) = _theta(release.values, "cell-moments"), _theta(release.values, "naive")
     assert np.max(np.abs(mean - right) / spread) < 0.25
     assert np.max(np.abs(sd / spread - 1)) < 0.15
-    monkeypatch.setattr(free_gram, "RowDistributionCoordinates", lambda prior, own: RowDistributionCoordinates(prior))
+    monkeypatch.setattr(
+        cell_moments_gram, "RowDistributionCoordinates", lambda prior, own: RowDistributionCoordinates(prior)
+    )
     _chain.cache_clear()  # or the right chain is found again
     wrong, wide = _theta(release.values, "cell-moments")
     _chain.cache_clear()

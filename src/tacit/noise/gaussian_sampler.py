@@ -18,7 +18,7 @@ from tacit.noise.coins import (
     uniform_below,
 )
 from tacit.noise.entropy import Entropy
-from tacit.noise.proposals import Proposal
+from tacit.noise.rejection import Proposal
 
 
 class _Position:

@@ -42,9 +42,9 @@ from tacit.likelihoods.response import Fit, ResponsePrior, draw, log_evidence, u
 from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowDistributionPrior
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.explore import explore
+from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.laplace_preconditioned_nuts import climb
-from tacit.samplers.noises import Noises, split_by_site
+from tacit.samplers.release_noise import Noises, split_by_site
 
 _STEPS = 40  # of the search for the peak
 

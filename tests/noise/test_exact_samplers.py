@@ -12,11 +12,11 @@ from scipy.stats import binomtest, chi2, chi2_contingency
 
 from tacit.audit.goodness import goodness_of_fit
 from tacit.errors import InputError
-from tacit.noise import gaussian_draws, laplace_draws
+from tacit.noise import gaussian_sampler, laplace_sampler
 from tacit.noise.entropy import OSEntropy
 from tacit.noise.noise import Noise
-from tacit.noise.proposals import fill
 from tacit.noise.registry import NOISES
+from tacit.noise.rejection import fill
 
 LEVEL = 1e-7
 DRAWS = 200_000
@@ -70,9 +70,9 @@ def test_off_by_one_is_caught(kind: str, scale: int) -> None:
 
     def propose(scales: np.ndarray) -> object:
         if kind == "discrete-laplace":
-            proposal = laplace_draws.propose_laplace(scales, OSEntropy())
+            proposal = laplace_sampler.propose_laplace(scales, OSEntropy())
         else:
-            proposal = gaussian_draws.propose_gaussian(scales, kind == "rounded-gaussian", OSEntropy())
+            proposal = gaussian_sampler.propose_gaussian(scales, kind == "rounded-gaussian", OSEntropy())
         return replace(proposal, rest=proposal.rest + 1)
 
     draws = fill((scale,), DRAWS, propose)
@@ -254,7 +254,7 @@ def test_lazy_reals_compare_exactly() -> None:
     first = [zero, same, same, same, same, low, high]  # its own j, then (other digit, x's digit) three times
     second = [zero, same, same, high, high, low]  # x's three digits are known; the fourth is drawn
     script = Script([*x, *first, *second])
-    position = gaussian_draws._Position(np.ones(1, np.uint64), True, script)
+    position = gaussian_sampler._Position(np.ones(1, np.uint64), True, script)
     index = np.zeros(1, np.intp)
     assert position.coin(index).tolist() == [True]  # low < high
     assert position.coin(index).tolist() == [False]  # high > low

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.statistics.box import (
+from tacit.statistics.box_extrema import (
     half_square,
     l1_products,
     l2_products_bound_squared,

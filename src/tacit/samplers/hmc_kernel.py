@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.runtime.chain import SamplerSettings
-from tacit.samplers.lockstep import lockstep
 from tacit.samplers.nuts import nuts
+from tacit.samplers.vectorized_hmc import lockstep
 
 
 def explore(

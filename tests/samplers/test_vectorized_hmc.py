@@ -14,9 +14,9 @@ import tacit
 from tacit.infer import check_settings
 from tacit.runtime.backend import float64
 from tacit.runtime.chain import SamplerSettings
-from tacit.samplers.explore import explore
-from tacit.samplers.lockstep import lockstep
+from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.nuts import nuts
+from tacit.samplers.vectorized_hmc import lockstep
 
 CHAINS = 3000
 

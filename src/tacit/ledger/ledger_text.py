@@ -6,7 +6,7 @@ from tacit.ledger.balance import Balance, SpentByDefinition
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.privacy_unit import unit_words
 from tacit.privacy.guarantees import GDP
-from tacit.privacy.sums import written_down, written_up
+from tacit.privacy.price_sums import written_down, written_up
 
 
 def words(ledger: Ledger, delta: float | None = None) -> list[str]:
