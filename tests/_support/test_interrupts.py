@@ -237,7 +237,7 @@ def test_privatize_at_any_moment(place, cache):
 
 
 def test_infer_at_any_moment(place, cache):
-    spread(place, INFER, "out.nc", cache, {signal.SIGINT: 7, signal.SIGTERM: 2})
+    spread(place, INFER, "out.nc", cache, {signal.SIGINT: 4, signal.SIGTERM: 1})
 
 
 @pytest.mark.slow

@@ -136,6 +136,7 @@ def central_data(distribution, powers, scale, n, seed, *, laplace, sites):
     return released, _stacked(truths)
 
 
+@pytest.mark.slow
 def test_two_groups_of_reports_of_a_poisson_count_are_calibrated():
     """Seed 11: 300 datasets, 500 reports each with epsilon 0.5 and 2; planted: noise 40% larger than it should be."""
     distribution = LAWS["poisson"]

@@ -288,7 +288,7 @@ def test_a_ledger_pays_once(tmp_path):
     ("kind", "said"),
     [
         pytest.param("sgld", {}, marks=pytest.mark.slow),
-        ("sgld", {"batch": 2}),
+        pytest.param("sgld", {"batch": 2}, marks=pytest.mark.slow),
         pytest.param("penalty", {}, marks=pytest.mark.slow),
         pytest.param("hmc", {"num_leapfrog_steps": 1}, marks=pytest.mark.slow),
         ("fast-mh", {"batch": 2}),
