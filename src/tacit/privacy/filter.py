@@ -20,9 +20,9 @@ GDP         sum mu_i^2 <= mu^2: the transcript is a randomisation of a Brownian 
 ApproxDP    see `approximate_filter`. Epsilons of approximate DP are never added.
 
 Sums are exact up to a rounding that is always upwards: rationals as they are, floats rounded up by more than they can
-be wrong, and a denominator of more than 1024 bits rounded up as well (`sums`). So a filter needs of the past its first
-event and a few sums (`Spent`), which take the same room and time however many events there were. A single event needs
-no composition, so a first event is admitted as well if it satisfies the total by its own proof.
+be wrong, and a denominator of more than 1024 bits rounded up as well (`price_sums`). So a filter needs of the past its
+first event and a few sums (`Spent`), which take the same room and time however many events there were. A single event
+needs no composition, so a first event is admitted as well if it satisfies the total by its own proof.
 """
 
 from __future__ import annotations

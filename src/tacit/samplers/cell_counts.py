@@ -14,7 +14,7 @@ unchanged.
    exact distribution (why that is right: `latent_counts`). Directions: a stride from one place to another, which
    reaches every N; and draws from the normal distribution below, shrunk and rounded, which follow what little noise
    leaves free.
-2. Pi given the counts, from its Dirichlet distribution; theta given the counts (`coefficients`).
+2. Pi given the counts, from its Dirichlet distribution; theta given the counts (`glm_coefficients`).
 3. Theta, pi and counts together. Parts 1 and 2 alone move by steps of sqrt(n), too little where noise is much wider.
    `binomial_splits` writes the counts as a function of t and of nearly normal numbers g, so that (t, g) has a density.
    A normal distribution that fits it, from least squares with counts that are not rounded, makes the frame for a

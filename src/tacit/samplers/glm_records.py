@@ -6,7 +6,7 @@ the largest, exactly as the statistic does it. So clamped data are no approximat
 lattice is left out. The predictor belongs to the record as it was before clamping.
 
 Given the records, probabilities and means are drawn from their Dirichlet and normal distributions, theta as in
-`coefficients`, and S by Metropolis and Hastings: with scatter A of n records around their means, T_j the standard
+`glm_coefficients`, and S by Metropolis and Hastings: with scatter A of n records around their means, T_j the standard
 deviations and C the correlations of S, a proposal from the inverse Wishart distribution with n - 1 degrees of freedom
 and scale A, whose kernel is that of the likelihood times |S|^(-d/2), is weighed by
 

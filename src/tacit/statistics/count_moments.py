@@ -108,7 +108,8 @@ class CountMoments(Statistic):
         return 0.8, 0.999 if self.radius <= 1 else 0.7
 
     def sensitivity(self) -> Sensitivity:
-        """The claim of the least criterion (`blocks`) among those of `count_sensitivity`, which holds the proofs.
+        """The claim of the least criterion (`noise_allocation`) among those of `count_sensitivity`, which holds the
+        proofs.
 
         Proof: the statistic is the sum over rows of the entries that `count_claims` bounds, times `unit`. []
         """

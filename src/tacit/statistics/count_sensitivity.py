@@ -19,10 +19,10 @@ The maximum is exact in two or more dimensions where the ball lies in the box [-
 the lattice; in one dimension `_one_covariate` is exact. Lemma 3.4.2 of kulkarni2021 takes the same y for both records,
 which is too little for some scales: at R = 1, W = (1, 0.5, 0.01, 0.1, 0) it says 4.0701, and (1, 0) has 4.11.
 
-Box, L2 and L1: by the corner theorem (`box`) one record is (hi, 1), the other (u, s). In L2 the distance is convex in
-s, in L1 affine, so s is 0 or 1. In L2 the maximum over u is that of `l2_at_corners_squared`; the squares x_j^2 cost
-nothing at a corner as long as W_xx hi_j^2 <= W_x and W_yxx hi_j^2 <= W_yx. In L1 it follows from the minimum of a
-convex quadratic (`least_quadratic`), exactly. []
+Box, L2 and L1: by the corner theorem (`box_extrema`) one record is (hi, 1), the other (u, s). In L2 the distance is
+convex in s, in L1 affine, so s is 0 or 1. In L2 the maximum over u is that of `l2_at_corners_squared`; the squares
+x_j^2 cost nothing at a corner as long as W_xx hi_j^2 <= W_x and W_yxx hi_j^2 <= W_yx. In L1 it follows from the minimum
+of a convex quadratic (`least_quadratic`), exactly. []
 """
 
 from __future__ import annotations

@@ -102,7 +102,8 @@ def _largest_piece(w: GramWeights, square: Fraction, low: Fraction, left: Fracti
 def _one_covariate(w: GramWeights, interval: tuple[Fraction, Fraction], s: int) -> Fraction:
     """One covariate in [lo, hi] and a sign: the maximum over u of the squared distance of (hi, 1) and (u, s).
 
-    Proof: by the corner theorem (`box`), for the monomials x, y, xy, x^2 and a y that is only ever at its ends. []
+    Proof: by the corner theorem (`box_extrema`), for the monomials x, y, xy, x^2 and a y that is only ever at its ends.
+    []
     """
     lo, hi = interval
     # W_x (hi - u)^2 + W_xy (hi - s u)^2 + W_xx (hi^2 - u^2)^2 + W_y (1 - s)^2

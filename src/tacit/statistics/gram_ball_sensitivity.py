@@ -1,7 +1,7 @@
 """The sensitivity of a Gram statistic whose covariates lie in a ball, with the relative scales of the least noise.
 
 The ball lies inside a box, so every bound for the box is one for the ball, too. Three claims are made, each for
-relative scales of its own, and the one of the least criterion (`blocks`) is used:
+relative scales of its own, and the one of the least criterion (`noise_allocation`) is used:
 
 * ball: `l2_ball_squared`, the exact maximum over the ball, with balanced scales of the five blocks of entries;
 * box: the corner theorem, with balanced scales of blocks (below);

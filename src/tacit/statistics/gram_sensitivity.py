@@ -10,9 +10,9 @@ L1, for given levels, when levels multiply no product of two numbers and all num
 
     max over u in the box of  T(hi) - T(u) + sum_j (c11_j (hi_j - u_j) + c_j hi_j + c'_j |u_j|) + s
 
-Proof: the entries are products of numbers, |v_j v_k - w_j w_k|; numbers within levels, |a v_j - b w_j| with a, b in
-{0, 1}; and levels alone, which contribute s. Put p_j = |v_j - w_j|, u_j = hi_j - p_j. By the corner theorem (`box`) the
-first are at most hi_j hi_k - u_j u_k. Of the second, the c11 that hold in both records give p_j = hi_j - u_j. The
+Proof: the entries are products of numbers, |v_j v_k - w_j w_k|; numbers within levels, |a v_j - b w_j| with a, b in {0,
+1}; and levels alone, which contribute s. Put p_j = |v_j - w_j|, u_j = hi_j - p_j. By the corner theorem (`box_extrema`)
+the first are at most hi_j hi_k - u_j u_k. Of the second, the c11 that hold in both records give p_j = hi_j - u_j. The
 others give c_j |v_j| + c'_j |w_j|, or the same with v and w exchanged. For a fixed p_j this is convex in the position
 of the pair, so it is largest with the pair at an end of the box. The two sizes are hi_j and |u_j| at one end, |lo_j|
 and |lo_j + p_j| at the other. The latter add up to no more than the former, and none is above hi_j, so in both cases

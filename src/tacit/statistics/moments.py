@@ -1,7 +1,7 @@
 """How far two records in a box can be apart in all their monomials up to the fourth degree.
 
-The corner theorem (`box`) turns both questions below into the minimum of a convex polynomial P over the box. Write
-h_k(v) for the complete homogeneous polynomial of degree k: the sum of all distinct monomials of degree k.
+The corner theorem (`box_extrema`) turns both questions below into the minimum of a convex polynomial P over the box.
+Write h_k(v) for the complete homogeneous polynomial of degree k: the sum of all distinct monomials of degree k.
 
 Certified minimum. P is convex, so it lies above its tangent plane at any point c of the box:
 

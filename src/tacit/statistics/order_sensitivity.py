@@ -49,7 +49,7 @@ def in_ball_squared(square: Fraction, ratios: Sequence[Fraction]) -> Fraction:
 def on_line_squared(radius: Fraction, ratios: Sequence[Fraction]) -> Fraction:
     """The squared L2 sensitivity for one coordinate: max over |u| <= R of sum_i c_i (R^i - u^i)^2.
 
-    Proof: by the corner theorem (`box`), for the monomials u, ..., u^m on [-R, R]. []
+    Proof: by the corner theorem (`box_extrema`), for the monomials u, ..., u^m on [-R, R]. []
     """
     polynomial = [Fraction(0)] * (2 * len(ratios) + 1)
     for i, c in enumerate(ratios, start=1):

@@ -80,8 +80,8 @@ class PowerSums(Statistic):
         """The exact maximum over pairs of records, for noise on the square that is 5/8 of that on a signed number.
 
         Proof: let c and c' be two records' lattice numbers over steps, in [lo, 1] with lo = -1 if signed and 0 else.
-        Under replace-one the sums differ by D = (c - c', c^2 - c'^2) units. By the corner theorem (`box`) both norms
-        are largest with one record at 1, so with u the other one and w the relative scale of the square
+        Under replace-one the sums differ by D = (c - c', c^2 - c'^2) units. By the corner theorem (`box_extrema`) both
+        norms are largest with one record at 1, so with u the other one and w the relative scale of the square
 
             L1 = max over u of (1 - u) + (1 - u^2) / w,    L2^2 = max over u of (1 - u)^2 + (1 - u^2)^2 / w^2.
 
@@ -92,7 +92,7 @@ class PowerSums(Statistic):
         left side is largest where v^2 - 6 v + 4 = 0, at v = 3 - sqrt(5): 2 v^2 / (1 + sqrt(5)) < 0.361, and w^2 is
         0.390625. All are attained. []
         The choice of w: noise on the square is cheap, because two numbers far apart have equal squares. By the
-        criterion of `blocks` the best w is 0.600 for L2 and 0.667 for L1.
+        criterion of `noise_allocation` the best w is 0.600 for L2 and 0.667 for L1.
         """
         lowest = Fraction(-1 if self.signed else 0)
         if len(self.powers) == 1:

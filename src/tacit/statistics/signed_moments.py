@@ -108,7 +108,7 @@ class SignedMoments(Statistic):
         return total
 
     def sensitivity(self) -> Sensitivity:
-        """Balanced scales by degree (`blocks`), and the exact L2 maximum over the ball for them.
+        """Balanced scales by degree (`noise_allocation`), and the exact L2 maximum over the ball for them.
 
         Proof: z = yx lies in the ball and in the box [-b_j, b_j], b_j the largest |x_j|. L2 is that of
         `order_sensitivity_squared`: the entry z^e counts for no more than its multiplicity, as its scale is rounded up
