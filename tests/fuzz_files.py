@@ -154,8 +154,8 @@ def forged_plan(rng: random.Random, seed: bytes) -> bytes:
 
 def forged_posterior(rng: random.Random, seed: bytes) -> bytes:
     """A changed posterior, its checksum right: the index most of the time, the evidence inside it, or any bytes."""
-    from tacit.posterior_file import _MARK
-    from tacit.seal import CHECKSUM_LENGTH, sealed
+    from tacit.posterior.checksum import CHECKSUM_LENGTH, sealed
+    from tacit.posterior.file import _MARK
 
     content = seed[:-CHECKSUM_LENGTH]
     if rng.random() < 0.25:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import expected
-from tacit.mechanisms.posterior_sample import PosteriorSample
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.release import Release

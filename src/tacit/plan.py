@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text, write_atomically
+from tacit._support.reading import LARGEST_TOML, strict_toml
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.files import read_text, write_atomically
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Central, Crossing, Law, Mechanism
@@ -27,7 +28,6 @@ from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
-from tacit.reading import LARGEST_TOML, strict_toml
 from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
 

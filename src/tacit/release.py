@@ -15,27 +15,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text, write_atomically
+from tacit._support.names import check_name
+from tacit._support.reading import LARGEST_JSON, check_format, same, strict_json
 from tacit.errors import InputError, expected
-from tacit.files import read_text, write_atomically
-from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
-from tacit.losses.loss import SAMPLERS
 from tacit.mechanisms.mechanism import Crossing, Law
-from tacit.names import check_name
+from tacit.mechanisms.posterior_sample.loss import SAMPLERS
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
+from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import Guarantee
-from tacit.reading import LARGEST_JSON, check_format, same, strict_json
-from tacit.signature import Checked, Signature, check_signature, make_signature
+from tacit.signing.keys import PrivateKey, PublicKey, as_private_key, as_public_key
+from tacit.signing.signature import Checked, Signature, check_signature, make_signature
 
 FORMAT = 1
 _LONGEST = 1000  # bits of a value in a file; no noise comes near, and a float holds it
 
-TYPED_ELSEWHERE = (
+_FRAME = (
     "how each cell is stored in the frame did not depend on other people's rows, as it does where types were guessed "
     "from all of them"
 )
-"""What a release takes on trust of rows that tacit did not read from a file itself."""
+"""How files of an earlier version word what they assume of a frame."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ class Release:
     ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which ledger entry paid for it; None
     means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
     ``partials`` is how many sites' exact sums were added up before the noise; 1 where the rows were in one place.
-    ``frame`` says that rows came as a frame, a table or a stream that somebody else had made, and not by their file.
+    ``typed_elsewhere`` says that the rows were not text that tacit read itself: who chose the types of the columns is
+    not known, and the guarantee says what it assumes of that. ``frame`` stands in files of an earlier version, which
+    said so of frames alone.
     ``signature`` is its maker's, from `sign`; with it or without it, it is the same release.
     """
 
@@ -57,6 +60,7 @@ class Release:
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
     partials: int = 1
+    typed_elsewhere: bool = False
     frame: bool = False
     law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
     signature: Signature | None = field(default=None, compare=False)
@@ -74,7 +78,7 @@ class Release:
         crossing.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
-        for name in ("simulated", "frame"):
+        for name in ("simulated", "typed_elsewhere", "frame"):
             if not isinstance(getattr(self, name), bool):
                 raise expected(name, getattr(self, name), "to be true or false")
         if not _is_int(self.partials) or self.partials < 1:
@@ -115,8 +119,8 @@ class Release:
     def guarantee(self) -> Guarantee:
         """What was promised to the people in the data: the budget, what it rests on, and what it assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
-        typed = (TYPED_ELSEWHERE,) if self.frame else ()
-        assumes = (*self.crossing.assumes, *disjoint, *typed)
+        framed = (_FRAME,) if self.frame else ()
+        assumes = (*self.crossing.assumes, *disjoint, *assumed_of(self.typed_elsewhere), *framed)
         return replace(self.plan.budget, basis=self.crossing.basis, assumes=assumes)
 
     def sign(self, key: PrivateKey | str | Path) -> Release:
@@ -152,6 +156,7 @@ class Release:
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
             **({"partials": self.partials} if self.partials > 1 else {}),
+            **({"typed_elsewhere": True} if self.typed_elsewhere else {}),
             **({"frame": True} if self.frame else {}),
         }
 
@@ -191,6 +196,7 @@ class Release:
                 ledger=plain["ledger"],
                 simulated=plain["simulated"],
                 partials=plain.get("partials", 1),
+                typed_elsewhere=plain.get("typed_elsewhere", False),
                 frame=plain.get("frame", False),
                 law=plan.central().law_from_plain(plain[plan.central().law_field]),
                 signature=Signature.from_plain(plain["signature"]) if "signature" in plain else None,

@@ -57,7 +57,7 @@ def _stop(_number: int, _frame: Any) -> None:
     """End the process here and now.
 
     Not by an exception: raised in the middle of compiled code it can be lost, or abort the process with a page of
-    traces. There is nothing to clear up, because `tacit.interrupts.uninterrupted` puts this off where there is.
+    traces. There is nothing to clear up: `tacit._support.interrupts.uninterrupted` puts this off where there is.
     """
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)

@@ -20,11 +20,11 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
+from tacit._support.files import write_atomically
 from tacit.certificates.cases import ROWS, Case, audited, calibrated
 from tacit.certificates.measurements import read_measurements
 from tacit.errors import InputError, RefusedError, expected
-from tacit.files import write_atomically
-from tacit.processes import Worker
+from tacit.runtime.processes import Worker
 from tacit.version import __version__
 
 SEED = 1905

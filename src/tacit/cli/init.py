@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit._support.printable import spelled_out
 from tacit.cli.shared import Json, print_json, say
 from tacit.errors import InputError
-from tacit.printable import spelled_out
 
 _QUESTIONS = {"sd": "sd, the spread that is known, in the units of the column"}
 
@@ -27,8 +27,8 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Start a plan file from the names of the columns. Values, ranges and levels are never read."""
-    from tacit.files import check_apart, check_writable, write_atomically
-    from tacit.skeleton import filled, skeleton
+    from tacit._support.files import check_apart, check_writable, write_atomically
+    from tacit.cli.template import filled, skeleton
     from tacit.sources.open import header_of
 
     check_apart(output, "output", data=data)

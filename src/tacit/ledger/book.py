@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tacit.canonical_json import digest
+from tacit._support.canonical_json import digest
 from tacit.errors import did_you_mean, expected
 from tacit.ledger.accounts import UNREADABLE, Account, opened, replay
 from tacit.ledger.chain import LAST, START, Entry, Receipt, read_chain, read_entry

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.canonical_json import canonical as canonical
-from tacit.canonical_json import digest as digest
+from tacit._support.canonical_json import canonical as canonical
+from tacit._support.canonical_json import digest as digest
 from tacit.errors import InputError, expected
 
 START = "0" * 64

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from tacit._support.names import check_name
 from tacit.errors import InputError, RefusedError, expected
 from tacit.ledger import store
 from tacit.ledger.accounts import Account, replay
@@ -19,13 +20,12 @@ from tacit.ledger.head import Head, heads_of, today
 from tacit.ledger.published import disagreements
 from tacit.ledger.state import State
 from tacit.ledger.unit import unit_of
-from tacit.names import check_name
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from tacit.release import Release
+    from tacit.screen_release import Published
 
 
 class Ledger:
@@ -158,15 +158,15 @@ class Ledger:
     def verify(
         self,
         published: Iterable[Receipt] = (),
-        releases: Mapping[str, Release] | None = None,
+        releases: Mapping[str, Published] | None = None,
         head: Head | str | Path | Sequence[Head] = (),
     ) -> list[str]:
         """Every problem found: the file, the chain, the sense of each entry, the totals, and what was published.
 
         This reads the whole ledger, which a spend does not. ``published`` are receipts to find again. ``releases`` are
-        whole releases to compare with what was noted of them, by the names that the answer is to use, such as those of
-        their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such lines: the
-        ledger must still hold all that it held then.
+        whole releases, or screens, to compare with what was noted of them, by the names that the answer is to use, such
+        as those of their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such
+        lines: the ledger must still hold all that it held then.
         """
         heads = [head] if isinstance(head, Head) else heads_of(head) if isinstance(head, str | Path) else list(head)
         try:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tacit._support.files import check_writable, write_atomically
 from tacit.errors import InputError, RefusedError, expected
-from tacit.files import check_writable, write_atomically
 from tacit.ledger.chain import START, canonical, link
 from tacit.ledger.formats import FORMAT, migrate, schema
 

@@ -17,7 +17,7 @@ from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.support import POSITIVE, SHARE
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -135,8 +135,8 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
     import jax
     import jax.numpy as jnp
 
+    from tacit.numerics.gamma_ratio import log_gamma_ratio
     from tacit.samplers.enumeration import draw_latent
-    from tacit.samplers.gamma_ratio import log_gamma_ratio
 
     prior, n, unit = problem.prior, problem.n, problem.statistic.unit
     assert isinstance(prior, BetaPrior)

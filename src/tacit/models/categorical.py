@@ -16,7 +16,7 @@ from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.support import POSITIVE, SHARES
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -157,7 +157,7 @@ def _gibbs(problem: Problem, settings: Settings) -> Chain:
     import jax.numpy as jnp
     import numpy as np
 
-    from tacit.samplers.backend import argument
+    from tacit.runtime.backend import argument
     from tacit.samplers.latent_counts import nearest_counts, strides, sweep
 
     prior, statistic, noise = problem.prior, problem.statistic, problem.noise

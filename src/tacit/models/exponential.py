@@ -14,11 +14,11 @@ from tacit.models.gamma_prior import GammaPrior
 from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number
 from tacit.models.support import POSITIVE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import ClampedExponential
+    from tacit.likelihoods.clamped_laws import ClampedExponential
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Exponential(OneNumber, ConjugateModel):
 
     def law(self, prior: Prior, schema: Schema) -> ClampedExponential:
         """The prior in mapped units: rates per ``high``."""
-        from tacit.samplers.clamped_laws import ClampedExponential
+        from tacit.likelihoods.clamped_laws import ClampedExponential
 
         assert isinstance(prior, GammaPrior)
         high = self.coding(schema).high

@@ -10,11 +10,11 @@ from tacit.models.bernoulli import BetaPrior
 from tacit.models.model import Example, Prior
 from tacit.models.one_number import Coding, OneNumber, counts_coding
 from tacit.models.support import SHARE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import ClampedGeometric
+    from tacit.likelihoods.clamped_laws import ClampedGeometric
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Geometric(OneNumber):
 
     def law(self, prior: Prior, schema: Schema) -> ClampedGeometric:
         """p has no unit."""
-        from tacit.samplers.clamped_laws import ClampedGeometric
+        from tacit.likelihoods.clamped_laws import ClampedGeometric
 
         assert isinstance(prior, BetaPrior)
         return ClampedGeometric(int(self.coding(schema).high), prior.a, prior.b)

@@ -18,14 +18,14 @@ from tacit.models.support import POSITIVE
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.protocols.noisy_vector import NoisyVector
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
-    from tacit.samplers.conjugate_gram import Numbers
+    from tacit.likelihoods.conjugate_gram import Numbers
     from tacit.samplers.latent_gram import NoisyGram
 
 
@@ -134,7 +134,7 @@ class LinearRegression(Regression, LocalModel):
 
     def summary(self, client: Client, reports: Any) -> Any:
         """The sum of the reports, or of the products of (1, report)."""
-        from tacit.samplers.report_summaries import moment_sums
+        from tacit.likelihoods.report_summaries import moment_sums
 
         if not isinstance(client.protocol, NoisyVector):
             return statistic_summary(client, reports)
@@ -185,7 +185,7 @@ def _collapsed(problem: Problem, settings: Settings) -> Chain:
 
     By NUTS, or, where the noise is small beside the sums, by fresh noise.
     """
-    from tacit.samplers.fresh_gram import gram_chain
+    from tacit.samplers.independence_mh_gram import gram_chain
 
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
@@ -272,7 +272,7 @@ def _augment(problem: Problem, settings: Settings) -> Chain:
 
 def _individual(problem: Problem, settings: Settings) -> Chain:
     """bernstein2019's MCMC-Ind: parameters and all records together by NUTS."""
-    from tacit.samplers.individual import individual_chain
+    from tacit.samplers.joint_records_hmc import individual_chain
 
     layout, numbers = _for_records(problem, "individual", 300)
     if numbers.nu0 <= layout.size - 2:

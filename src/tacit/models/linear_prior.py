@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 from tacit.errors import expected
 from tacit.models.model import Prior
 from tacit.models.regression import Design
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
-    from tacit.samplers.conjugate_gram import Numbers
-    from tacit.samplers.response import ResponsePrior
+    from tacit.likelihoods.conjugate_gram import Numbers
+    from tacit.likelihoods.response import ResponsePrior
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class LinearPrior(Prior):
         """The prior as arrays for a design."""
         import numpy as np
 
-        from tacit.samplers.conjugate_gram import Numbers
+        from tacit.likelihoods.conjugate_gram import Numbers
 
         p, d = len(design.columns), _covariates(design)
         return Numbers(
@@ -96,7 +96,7 @@ class LinearPrior(Prior):
         """The part of the prior that is about the response."""
         import numpy as np
 
-        from tacit.samplers.response import ResponsePrior
+        from tacit.likelihoods.response import ResponsePrior
 
         p = len(design.columns)
         precision = np.diag(_spread("lambda0", self.lambda0, p))

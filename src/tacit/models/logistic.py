@@ -17,13 +17,13 @@ from tacit.models.statistic_reports import STATISTICS, with_reports
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.protocols.label_and_vector import LabelAndVector
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.design import sign
 from tacit.statistics.gram import Gram
 
 if TYPE_CHECKING:
-    from tacit.samplers.link_moments import Link
+    from tacit.likelihoods.link_moments import Link
     from tacit.samplers.logistic_inputs import LabelledReports
 
 _MOST_INPUTS = 4  # covariates, for reports of inputs: their likelihood is a sum over a grid
@@ -59,7 +59,7 @@ class LogisticRegression(MomentRegression):
 
     def response_link(self, schema: Schema) -> Link:
         """The logistic one."""
-        from tacit.samplers.link_moments import Link
+        from tacit.likelihoods.link_moments import Link
 
         return Link("logistic")
 

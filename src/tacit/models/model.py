@@ -15,7 +15,7 @@ from tacit.errors import InputError, did_you_mean, expected, shown
 from tacit.models.draw_law import DrawLaw
 from tacit.noise.noise import Noise
 from tacit.protocols.client import Client
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 

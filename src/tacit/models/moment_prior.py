@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 from tacit.errors import expected
 from tacit.models.cells import Cells
 from tacit.models.model import Prior
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 
 if TYPE_CHECKING:
-    from tacit.samplers.moment_marginal import Numbers
+    from tacit.samplers.marginal_likelihood_glm import Numbers
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class MomentPrior(Prior):
         """The prior as arrays for a design."""
         import numpy as np
 
-        from tacit.samplers.moment_marginal import Numbers
+        from tacit.samplers.marginal_likelihood_glm import Numbers
 
         p, d, k = len(cells.design.columns), len(cells.numbers), cells.count
         return Numbers(

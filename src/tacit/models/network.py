@@ -15,7 +15,7 @@ from tacit.models.model import Example, Method, Prior
 from tacit.models.network_function import output, weight_names
 from tacit.models.regression import Regression
 from tacit.models.support import POSITIVE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Category, Schema
 from tacit.statistics.statistic import Statistic
 

@@ -13,11 +13,11 @@ from tacit.models.gamma_prior import GammaPrior
 from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number, counts_coding
 from tacit.models.support import POSITIVE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import ClampedPoisson
+    from tacit.likelihoods.clamped_laws import ClampedPoisson
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Poisson(OneNumber, ConjugateModel):
 
     def law(self, prior: Prior, schema: Schema) -> ClampedPoisson:
         """Rates are counts, as they are."""
-        from tacit.samplers.clamped_laws import ClampedPoisson
+        from tacit.likelihoods.clamped_laws import ClampedPoisson
 
         assert isinstance(prior, GammaPrior)
         coding = self.coding(schema)

@@ -11,13 +11,13 @@ from tacit.models.model import Example, Method
 from tacit.models.moment_exact import augment
 from tacit.models.moment_regression import MomentRegression, by_moments
 from tacit.models.regression import as_radius
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.count_moments import CountMoments
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
-    from tacit.samplers.link_moments import Link
+    from tacit.likelihoods.link_moments import Link
 
 _LINKS = ("softplus", "log")
 
@@ -64,7 +64,7 @@ class PoissonRegression(MomentRegression):
 
     def response_link(self, schema: Schema) -> Link:
         """Counts, clamped and divided by the largest."""
-        from tacit.samplers.link_moments import Link
+        from tacit.likelihoods.link_moments import Link
 
         most = self.most(schema)
         return Link("log" if self.link == "log" else "softplus", unit=float(most), clamp=most)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from tacit.errors import expected
 from tacit.models.model import Example, Method, Prior
 from tacit.models.regression import Regression
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 
