@@ -12,6 +12,9 @@ from tacit.models.score_steps import curve, default_prior, discount, estimate, p
 from tacit.samplers.score_chain import Layout
 
 
+POWER = 1.5
+
+
 def layout(rounds: Sequence[Round]) -> Layout:
     """How a site's numbers are packed."""
     return Layout(len(rounds[0].point), tuple(one.matrix for one in rounds), rounds[0].laplace)
@@ -53,7 +56,7 @@ def site_arrays(
             arrays["matrix_extra"].append(np.sqrt(spread + least**2))
     arrays |= {
         "n": [n],
-        "most": [n * float(np.max(curve(link.kind, float(link.clamp or 1.0), np.linspace(-30, 30, 601))[1]))],
+        "most": [n * float(np.max(curve(link.kind, float(link.clamp or 1.0), np.linspace(-30, 30, 601))[1])), POWER],
         "anchor": anchor,
         "mean": model.mean,
         "covariance": model.covariance,

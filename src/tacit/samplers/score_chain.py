@@ -41,11 +41,12 @@ from jax.scipy.special import log_ndtr
 from tacit.models.score_steps import curve
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
-from tacit.samplers.peak_chain import climb
+from tacit.samplers.peak_chain import at_least, climb
 
 _NODES = np.linspace(-7.0, 7.0, 57)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _LINE, _LINE_WEIGHTS = (np.polynomial.legendre.leggauss(6)[0] + 1) / 2, np.polynomial.legendre.leggauss(6)[1] / 2
+_STEPS, _FLATTEST = 30, 0.05
 _INFORMATION_POWER = 0.5  # of |J| in its prior
 
 
@@ -63,7 +64,7 @@ class Layout:
         p, q, k, m = self.p, self.p * (self.p + 1) // 2, len(self.matrix), sum(self.matrix)
         return {
             "n": (1,),
-            "most": (1,),
+            "most": (2,),
             "anchor": (p,),
             "mean": (p,),
             "covariance": (p, p),
@@ -159,9 +160,23 @@ class _Site:
         there = self.informations(jnp.concatenate([tau_hat[None], taus[places]]))
         own = jnp.linalg.cholesky(there[0])
         volume = 2 * (jnp.sum(jnp.log(jnp.diagonal(own))) + jnp.sum(jnp.log(jnp.diagonal(factor) / jnp.diagonal(self.anchor_root))))
-        turned = jnp.einsum("mia,ij,jk,kl,mlb->mab" if False else "mij,jk->mik", jnp.swapaxes(data["bases"], 1, 2), C.T)
+        turned = jnp.swapaxes(data["bases"], 1, 2) @ C.T
         matrices = jnp.einsum("mij,mjk,mlk->mil", turned, there[1:], turned)
         return scores, matrices[:, self.upper[0], self.upper[1]], C, volume
+
+    def spread(self, name: str) -> Any:
+        """The sd of noise and discount together."""
+        return jnp.sqrt((1 + self.layout.laplace) * self.data[f"{name}_noise"] ** 2 + self.data[f"{name}_extra"] ** 2)
+
+    def implied(self, b: Any) -> tuple[Any, Any]:
+        """Weights in the basis of the scores, and the score at the anchor that the rounds imply on average."""
+        data, anchor = self.data, self.data["anchor"]
+        C = self.bend(self.factor(b))
+        every = self.means(jnp.concatenate([anchor[None], anchor + (data["points"] - anchor) @ C.T]))
+        scores = data["scores"] + (every[1:] - every[0]) @ C @ data["basis"]
+        weights = self.spread("score") ** -2.0
+        total = jnp.sum(weights, 0)
+        return total, data["basis"] @ (jnp.sum(weights * scores, 0) / total)
 
     def log_prior(self, b: Any) -> Any:
         """Of J, with respect to b."""
@@ -169,9 +184,9 @@ class _Site:
         logs = b[:p]
         diagonal = jnp.sum(factor**2, 1)
         volume = jnp.sum((p - np.arange(p)) * logs) + jnp.sum(logs)  # of d(B B') / dB, and of the logarithms
-        ratios = jnp.concatenate([diagonal[1:] / diagonal[0], diagonal[:1] / self.data["most"]])
+        ratios = jnp.concatenate([diagonal[1:] / diagonal[0], diagonal[:1] / self.data["most"][0]])
         inside = jnp.sum(jax.nn.log_sigmoid((1.05 - ratios) / 0.05))
-        return volume + 2 * _INFORMATION_POWER * jnp.sum(logs) + inside
+        return volume + 2 * self.data["most"][1] * jnp.sum(logs) + inside
 
 
 def normal_laplace(residual: Any, scale: Any, sd: Any) -> Any:
@@ -187,39 +202,81 @@ def normal_laplace(residual: Any, scale: Any, sd: Any) -> Any:
     return jnp.where(ratio < 30.0, exact, -(residual**2) / (2 * variance) - jnp.log(2 * np.pi * variance) / 2)
 
 
-def score_chain(
-    layouts: tuple[Layout, ...], kind: str, clamp: float, settings: Settings, *, depth: int = 8
-) -> Chain:
+def score_chain(layouts: tuple[Layout, ...], kind: str, clamp: float, settings: Settings, *, depth: int = 8) -> Chain:
     """The chain for packed numbers: mean and sd of the prior of theta, then the sites."""
     p = layouts[0].p
     q = p * (p + 1) // 2
-    per_site = p + q
-    size = p + len(layouts) * per_site
+    normals = p + len(layouts) * p
 
     def chain(key: Any, packed: Any) -> tuple[Arrays, Arrays]:
         prior_mean, prior_sd, sites = _sites(layouts, kind, clamp, packed)
-        target, residuals, start = _target(sites, prior_mean, prior_sd)
+        linear = _Linear(sites, prior_mean, prior_sd)
+        target, residuals = _target(sites, prior_mean, prior_sd)
+
+        def value(t: Any) -> Any:
+            parameters, volume = linear.parameters(t)
+            return target(parameters) + volume
 
         def information(t: Any) -> Any:
-            slopes = jax.jacfwd(residuals)(t)
-            return slopes.T @ slopes + jnp.diag(_ridge(p, q, len(sites)))
+            slopes = jax.jacfwd(lambda t: residuals(linear.parameters(t)[0]))(t)
+            return slopes.T @ slopes + jnp.diag(_ridge(normals, p, q, len(sites)))
 
-        peak = climb(target, information, start, 30)
-        root = jnp.linalg.cholesky(information(peak))
+        peak = climb(value, information, jnp.zeros(normals + len(sites) * q), _STEPS)
+        root = jnp.linalg.cholesky(at_least(-jax.hessian(value)(peak), _FLATTEST))
 
         def unwhitened(position: Any) -> Any:
             return peak + solve_triangular(root, position, lower=True, trans=1)
 
         def log_density(position: Any) -> Any:
-            value = target(unwhitened(position))
-            return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+            found = value(unwhitened(position))
+            return jnp.where(jnp.isfinite(found), found, -jnp.inf)
 
         for_start, for_chain = jax.random.split(key)
-        first = 0.3 * jax.random.normal(for_start, (size,))
+        first = 0.3 * jax.random.normal(for_start, peak.shape)
         positions, info = explore(for_chain, log_density, first, settings, target=0.85, depth=depth)
-        return jax.vmap(lambda position: _draws(sites, unwhitened(position)))(positions), info
+        return jax.vmap(lambda position: _draws(sites, linear.parameters(unwhitened(position))[0]))(positions), info
 
     return chain
+
+
+class _Linear:
+    """Coordinates in which theta and hat are standard normal given J, as far as scores are linear.
+
+    With a the anchor, s the score there that the rounds imply, on average with weights W, and P the precision of the prior,
+    theta has the precision P + sum J (J + W^-1)^-1 J, and hat given theta J + J W J.
+    """
+
+    def __init__(self, sites: list[_Site], prior_mean: Any, prior_sd: Any) -> None:
+        self.sites, self.prior_mean, self.prior_sd, self.p = sites, prior_mean, prior_sd, sites[0].p
+
+    def parameters(self, t: Any) -> tuple[tuple[Any, list[tuple[Any, Any]]], Any]:
+        """(theta, [(hat, b)]), and the log of the volume that a unit of t has there."""
+        p, count = self.p, len(self.sites)
+        q = p * (p + 1) // 2
+        bs = t[p * (1 + count) :].reshape(count, q)
+        precision, pull, pieces = jnp.diag(self.prior_sd**-2.0), self.prior_mean / self.prior_sd**2, []
+        for site, b in zip(self.sites, bs, strict=True):
+            L, (weights, score) = site.factor(b), site.implied(b)
+            J, anchor, basis = L @ L.T, site.data["anchor"], site.data["basis"]
+            spread = (basis / weights) @ basis.T
+            own = J @ jnp.linalg.solve(J + spread, jnp.concatenate([J, (score + J @ anchor)[:, None]], 1))
+            precision, pull = precision + own[:, :p], pull + own[:, p]
+            pieces.append((J, basis * weights @ basis.T, score, anchor))
+        theta, volume = _normal(precision, pull, t[:p])
+        found = []
+        for i, (J, W, score, anchor) in enumerate(pieces):
+            JW = J @ W
+            step, more = _normal(J + JW @ J, J @ (theta - anchor) + JW @ score, t[p * (1 + i) : p * (2 + i)])
+            found.append((anchor + step, bs[i]))
+            volume = volume + more
+        return (theta, found), volume
+
+
+def _normal(precision: Any, pull: Any, position: Any) -> tuple[Any, Any]:
+    """A normal vector of that precision, whose mean times the precision is ``pull``, and its log volume."""
+    root = jnp.linalg.cholesky((precision + precision.T) / 2)
+    moved = solve_triangular(root, pull, lower=True) + position
+    return solve_triangular(root, moved, lower=True, trans=1), -jnp.sum(jnp.log(jnp.diagonal(root)))
 
 
 def _sites(layouts: tuple[Layout, ...], kind: str, clamp: float, packed: Any) -> tuple[Any, Any, list[_Site]]:
@@ -229,23 +286,21 @@ def _sites(layouts: tuple[Layout, ...], kind: str, clamp: float, packed: Any) ->
     return prior_mean, prior_sd, [_Site(o, o.unpack(v), kind, clamp) for o, v in zip(layouts, parts, strict=True)]
 
 
-def _ridge(p: int, q: int, sites: int) -> Any:
-    own = np.concatenate([np.zeros(p), np.ones(p), 0.25 * np.ones(q - p)])
-    return np.concatenate([np.zeros(p), *[own] * sites])
+def _ridge(normals: int, p: int, q: int, sites: int) -> Any:
+    own = np.concatenate([np.ones(p), 0.25 * np.ones(q - p)])
+    return np.concatenate([np.full(normals, 1e-3), *[own] * sites])
 
 
-def _split(t: Any, p: int) -> tuple[Any, list[tuple[Any, Any]]]:
-    q = p * (p + 1) // 2
-    rest = t[p:].reshape(-1, p + q)
-    return t[:p], [(one[:p], one[p:]) for one in rest]
+Parameters = tuple[Any, list[tuple[Any, Any]]]
 
 
-def _target(sites: list[_Site], prior_mean: Any, prior_sd: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any], Any]:
-    """The log density, residuals whose sum of squares is about minus twice it, and where to begin."""
-    p = sites[0].p
+def _target(
+    sites: list[_Site], prior_mean: Any, prior_sd: Any
+) -> tuple[Callable[[Parameters], Any], Callable[[Parameters], Any]]:
+    """The log density of (theta, [(hat, b)]), and residuals whose sum of squares is about minus twice it."""
 
-    def target(t: Any) -> Any:
-        theta, own = _split(t, p)
+    def target(parameters: Parameters) -> Any:
+        theta, own = parameters
         value = -jnp.sum(((theta - prior_mean) / prior_sd) ** 2) / 2
         for site, (hat, b) in zip(sites, own, strict=True):
             data, anchor = site.data, site.data["anchor"]
@@ -261,27 +316,21 @@ def _target(sites: list[_Site], prior_mean: Any, prior_sd: Any) -> tuple[Callabl
                     value -= jnp.sum(residual**2 / (scale**2 + extra**2)) / 2
         return value
 
-    def residuals(t: Any) -> Any:
-        theta, own = _split(t, p)
+    def residuals(parameters: Parameters) -> Any:
+        theta, own = parameters
         found = [(theta - prior_mean) / prior_sd]
         for site, (hat, b) in zip(sites, own, strict=True):
-            data = site.data
             scores, matrices, _, _ = site.predicted(hat, b)
             found.append(site.factor(jax.lax.stop_gradient(b)).T @ (theta - hat))
-            factor = 2.0 if site.layout.laplace else 1.0
             for name, fit in (("score", scores), ("matrix", matrices)):
-                spread = jnp.sqrt(factor * data[f"{name}_noise"] ** 2 + data[f"{name}_extra"] ** 2)
-                found.append((fit / spread).reshape(-1))
+                found.append((fit / site.spread(name)).reshape(-1))
         return jnp.concatenate(found)
 
-    q = p * (p + 1) // 2
-    first = sites[-1].data["anchor"]
-    start = jnp.concatenate([first, *(x for site in sites for x in (site.data["anchor"], jnp.zeros(q)))])
-    return target, residuals, start
+    return target, residuals
 
 
-def _draws(sites: list[_Site], t: Any) -> Arrays:
-    theta, own = _split(t, sites[0].p)
+def _draws(sites: list[_Site], parameters: Parameters) -> Arrays:
+    theta, own = parameters
     factors = [site.factor(b) for site, (_, b) in zip(sites, own, strict=True)]
     reach = []
     for site, factor in zip(sites, factors, strict=True):
