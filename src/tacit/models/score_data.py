@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,13 @@ def layout(rounds: Sequence[Round]) -> Layout:
 
 
 def site_arrays(
-    rounds: Sequence[Round], values: Sequence[Any], n: float, link: Any, prior: tuple[Any, Any] | None = None
+    rounds: Sequence[Round],
+    values: Sequence[Any],
+    n: float,
+    link: Any,
+    prior: tuple[Any, Any] | None = None,
+    *,
+    pooled: bool = False,
 ) -> tuple[dict[str, Any], tuple[Any, Any]]:
     """The arrays of `Layout`, and mean and sd of the prior of theta: the default one unless another is given."""
     p, laplace = len(rounds[0].point), rounds[0].laplace
@@ -30,6 +37,9 @@ def site_arrays(
     prior = prior or default_prior(model)
     anchor = estimate(rounds, values, model, *prior, np.array(rounds[-1].point))
     at_anchor = positive(model.information(anchor), 1e-9 * n)
+    if pooled:
+        model = replace(model, kind="linear")
+        at_anchor = model.information(anchor)
     eigen, basis = np.linalg.eigh(at_anchor)
     upper = np.triu_indices(p)
     off = np.where(upper[0] == upper[1], 1.0, 0.5)  # of a squared entry in the norm of Frobenius, as a variance
@@ -38,6 +48,8 @@ def site_arrays(
         basis, eigen = np.eye(p), np.diag(at_anchor)
     for one, value in zip(rounds, values, strict=True):
         score, matrix = discount(at_anchor, np.array(one.point) - anchor)
+        if pooled:
+            score = matrix = 0.0 if np.any(one.point) else 1e6
         arrays["points"].append(one.point)
         arrays["scores"].append(value[:p] @ basis)
         arrays["score_noise"].append(np.full(p, one.score_scale))
@@ -67,12 +79,20 @@ def site_arrays(
 
 
 def pack(
-    sites: Sequence[tuple[Sequence[Round], Sequence[Any], float]], link: Any, prior: tuple[Any, Any] | None = None
+    sites: Sequence[tuple[Sequence[Round], Sequence[Any], float]],
+    link: Any,
+    prior: tuple[Any, Any] | None = None,
+    *,
+    pooled: bool = False,
 ) -> Any:
-    """The numbers of one dataset for `tacit.samplers.score_chain`: sites of rounds, values and n."""
+    """The numbers of one dataset for `tacit.samplers.score_chain`: sites of rounds, values and n.
+
+    ``pooled`` is a fault for tests of the method, with the chain of kind "linear": rounds count as measurements of one
+    score and one information.
+    """
     found = []
     for rounds, values, n in sites:
-        arrays, prior = site_arrays(rounds, values, n, link, prior)
+        arrays, prior = site_arrays(rounds, values, n, link, prior, pooled=pooled)
         found.append(layout(rounds).pack(arrays))
     assert prior is not None
     return np.concatenate([*prior, *found])

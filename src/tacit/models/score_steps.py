@@ -71,6 +71,8 @@ def curve(kind: str, clamp: float, eta: Any, np: Any = np) -> tuple[Any, Any, An
         s, t = 1 / np.cosh(v), np.tanh(v)
         w = clamp / 2 * s
         return clamp * np.arctan(np.exp(v)), w, -w * t, w * (1 - 2 * s * s)
+    if kind == "linear":
+        return eta, np.ones_like(eta), np.zeros_like(eta), np.zeros_like(eta)
     mu = np.logaddexp(0.0, eta)
     e = np.exp(eta - mu)  # expit
     r = 1 / (1 + mu)
