@@ -17,6 +17,7 @@ from tacit._support.names import check_name
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
+from tacit.mechanisms.mechanism import Read
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.noise.entropy import OSEntropy
 from tacit.partials import Measure, Partial, as_partials, check_pool
@@ -93,17 +94,17 @@ def privatize(
             receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=person.id if person else None)
     # From here on the budget counts as spent, whatever happens.
     crossing = plan.crossing()
-    n, collected = rows.collect()
+    n, values, law = guarded(lambda: crossing.carry_out(rows.collect, OSEntropy()))
     release = Release(
         plan=plan,
         n=n,
-        values=guarded(lambda: crossing.cross(collected, n, OSEntropy())),
+        values=values,
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
         partials=1 if partials is None else len(partials),
         typed_elsewhere=rows.typed_elsewhere,
-        law=crossing.law,
+        law=law,
     )
     if book is not None and receipt is not None:
         note(book, receipt, release.id, release.unsigned_plain())
@@ -128,7 +129,7 @@ def partial(
     check_name("dataset", dataset)
     measure = Measure.of(plan)
     rows = reader(data, plan, engine, progress)
-    n, collected = rows.collect()
+    n, collected = rows.collect(plan.crossing().collector())
     assert isinstance(collected, Sums)
     return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, rows.typed_elsewhere)
 
@@ -177,7 +178,7 @@ class Rows:
     """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for."""
 
     typed_elsewhere: bool
-    collect: Callable[[], tuple[int, Collector]]
+    collect: Read
 
 
 def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | None) -> Rows:
@@ -189,7 +190,7 @@ def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | 
     chosen = engine_of(engine)
     columns, schema = needed(plan)
     source = open_source(data, columns, schema)
-    job = _job(source, plan)
+    job = _job(source, plan, plan.crossing().collector())
     if job is not None:
         chosen.check(job)
     elif chosen.name != "local":
@@ -200,17 +201,21 @@ def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | 
     declared, told = plan.crossing().rows, announced(source, columns)
     if declared is not None and told.rows not in (None, declared):
         raise expected("n", declared, f"of [mechanism] to be the number of rows, {told.rows}, which is public")
+    passes = plan.crossing().passes
+    if passes > 1 and source.read_once:
+        raise expected("data", source.label, f"to be a table that can be read {passes} times, not a stream")
     if hasattr(progress, "expect"):
-        progress.expect(None if plan.mechanism.person else told.rows)  # type: ignore[union-attr]
+        rows = None if plan.mechanism.person or told.rows is None else passes * told.rows
+        progress.expect(rows)  # type: ignore[union-attr]
     steps = None if progress is None else Steps(progress)
 
-    def read() -> tuple[int, Collector]:
-        found = collect(source, plan, steps, chosen, told)
+    def read(empty: Collector) -> tuple[int, Collector]:
+        found = collect(source, plan, steps, chosen, told, empty)
         if steps is not None:
             steps.finish()
         return found
 
-    return Rows(source.typed_elsewhere, lambda: guarded(read))
+    return Rows(source.typed_elsewhere, lambda empty: guarded(lambda: read(empty)))
 
 
 def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
@@ -218,14 +223,13 @@ def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
     assert isinstance(sums, Sums)  # as `check_pool` has seen
     for one in partials:
         sums.merge(one.totals)
-    return Rows(any(one.typed_elsewhere for one in partials), lambda: (sum(one.n for one in partials), sums))
+    return Rows(any(one.typed_elsewhere for one in partials), lambda _: (sum(one.n for one in partials), sums))
 
 
-def _job(source: Source, plan: Plan | Screening) -> Job | None:
+def _job(source: Source, plan: Plan | Screening, empty: Collector) -> Job | None:
     """What any engine can do; None where the rows must be in one place."""
     from tacit.engines.engine import Job
 
-    empty = plan.crossing().collector()
     columns, schema = needed(plan)
     if plan.mechanism.person is not None or not isinstance(empty, Sums):
         return None
@@ -238,15 +242,18 @@ def collect(
     progress: Progress | None = None,
     engine: Engine | None = None,
     told: Announced | None = None,
+    empty: Collector | None = None,
 ) -> tuple[int, Collector]:
     """n and what the mechanism keeps of the rows. Secret: only the crossing makes it fit to leave this module.
 
     ``told`` is what the source has announced before anything was paid. Whatever reads the rows, they must be as many.
+    ``empty`` is the collector to read them into; left out, the crossing's own.
     """
     from tacit.engines.open import engine_of
     from tacit.engines.reading import announced
 
-    job = _job(source, plan)
+    collected = plan.crossing().collector() if empty is None else empty
+    job = _job(source, plan, collected)
     columns, schema = needed(plan)
     told = announced(source, columns) if told is None else told
     if job is not None:
@@ -254,7 +261,6 @@ def collect(
         read = n
     else:
         crossing, person = plan.crossing(), plan.mechanism.person
-        collected = crossing.collector()
         batches = _Counted(source.batches(schema, columns, min(collected.batch_rows, _BATCH_ROWS)))
         if person is None:
             for batch in batches:
@@ -268,7 +274,8 @@ def collect(
             people = by_person(batches, schema, crossing.columns, person=person.id, max_rows=person.max_rows)
             for batch in people.kept.split(collected.batch_rows):
                 collected.add(batch.columns)
-            collected.add(people.filler.columns, times=people.empty)
+            if crossing.fills:
+                collected.add(people.filler.columns, times=people.empty)
             n = people.rows
             if progress is not None:
                 progress(n)  # how many rows were read is between the people and the data

@@ -18,6 +18,7 @@ from tacit.models.local import LocalModel
 from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.regression import Regression
+from tacit.models.score_model import ScoreModel
 from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, statistic_summary, with_reports
 from tacit.models.support import SHARES
 from tacit.privacy.guarantees import Guarantee
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MomentRegression(Regression, LocalModel):
+class MomentRegression(Regression, LocalModel, ScoreModel):
     """A regression that is inferred from noisy sums of products of design entries and response."""
 
     @abstractmethod

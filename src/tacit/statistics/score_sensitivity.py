@@ -17,9 +17,9 @@ c <= S - (eta - eta')^2 / (2 |t|^2); likewise, with all of t, c >= (eta + eta')^
 |q|^2, |q'|^2 <= S as well. So the bound is the largest over pairs of intervals, of that over pairs of vertices. []
 
 L1, with a and b for the two parts and g for entries off the diagonal: for vectors with entries in [-1, 1], N of them
-not 0 and o of those in the same places, bound the change of a squared entry by max(omega, omega') (by |omega - omega'| for
-the constant). All other terms are absolute values of what is affine in each entry of q and of q', so the sum is largest
-where entries are 1 or -1. With m of the o places of different signs it is
+not 0 and o of those in the same places, bound the change of a squared entry by max(omega, omega'), and that
+of the constant's by |omega - omega'|. All other terms are absolute values of what is affine in each entry of q and of
+q', so the sum is largest where entries are 1 or -1. With m of the o places of different signs it is
 
     a ((o - m) |rho - rho'| + m |rho + rho'| + (N - o) (|rho| + |rho'|))
     + b g ((C(o-m, 2) + C(m, 2)) |omega - omega'| + (m (o - m) + C(N, 2) - C(o, 2)) (omega + omega'))
@@ -203,12 +203,14 @@ def _largest(coefficients: Sequence[Sequence[float]], parts: Sequence[Any]) -> A
     return found
 
 
-def score_sensitivity(pairs: ScorePairs, *, matrix: bool, laplace: bool, share: Fraction) -> Sensitivity:
+def score_sensitivity(
+    pairs: ScorePairs, *, matrix: bool, laplace: bool, share: Fraction, ratio: Fraction | None = None
+) -> Sensitivity:
     """The claim for p scores and, with ``matrix``, the upper triangle of the information, row by row, in lattice units.
 
-    Scores have the relative scale 1, the diagonal a ratio, entries off it that ratio over sqrt 2, for ``laplace`` the
-    same ratio. The ratio is such that the matrix alone would use up ``share`` of what one row can do (of the square of
-    its distance, or of its distance in L1), if the two parts did not share a budget so well as they do.
+    Scores have the relative scale 1, the diagonal a ``ratio``, entries off it that ratio over sqrt 2, for ``laplace``
+    the same ratio. Left out, it is such that the matrix alone would use up ``share`` of what one row can do (of the
+    square of its distance, or of its distance in L1), if the two parts did not share a budget so well as they do.
 
     Proof: `ScorePairs.l2_squared` bounds sum (D_i / w_i)^2 with a = 1 and b = 1 / ratio: an entry off the diagonal
     counts twice in the Frobenius norm, and at most twice here (`HALF_ROOT` is rounded up), or once for ``laplace``.
@@ -216,7 +218,8 @@ def score_sensitivity(pairs: ScorePairs, *, matrix: bool, laplace: bool, share: 
     times the root of the former. []
     """
     p, unit = len(pairs.point), pairs.table.score_unit * STEPS
-    ratio = _ratio(pairs, laplace, share) if matrix else Fraction(1)
+    if ratio is None or not matrix:
+        ratio = _ratio(pairs, laplace, share) if matrix else Fraction(1)
     off = ratio if laplace else ratio * HALF_ROOT
     scales = [Fraction(1)] * p
     if matrix:
@@ -229,15 +232,20 @@ def score_sensitivity(pairs: ScorePairs, *, matrix: bool, laplace: bool, share: 
 
 
 def _ratio(pairs: ScorePairs, laplace: bool, share: Fraction) -> Fraction:
-    """The relative scale of the diagonal, to 8 significant bits, from a 1024th to 1024."""
+    """The relative scale of the diagonal for a share of the matrix."""
     split = float((1 - share) / share)
     if laplace:
         found = split * pairs.l1(0.0, 1.0, 1.0) / pairs.l1(1.0, 0.0, 1.0)
     else:
         found = math.sqrt(split * pairs.l2_squared(0.0, 1.0) / pairs.l2_squared(1.0, 0.0))
-    found = min(max(found, 2.0**-10), 2.0**10)
-    grid = 2 ** (8 - math.frexp(found)[1])
-    return Fraction(round(found * grid)) / Fraction(grid)
+    return rounded_ratio(found)
+
+
+def rounded_ratio(ratio: float | Fraction) -> Fraction:
+    """A relative scale to 8 significant bits, from a 1024th to 1024: one that can be read off whole scales again."""
+    found = min(max(Fraction(ratio), Fraction(1, 1024)), Fraction(1024))
+    grid = Fraction(2) ** (8 - math.frexp(float(found))[1])
+    return Fraction(round(found * grid)) / grid
 
 
 def _rounded_up(value: float) -> Fraction:

@@ -34,7 +34,8 @@ class ScoreSums(Statistic):
 
     q = the covariates times `STEPS`, the response, eta = sum q_j t_j, rho, omega and their products are whole numbers,
     each a function of one row. ``laplace`` and ``share`` say for which noise, and how divided between score and
-    information, `sensitivity` is to be. ``empty`` says that some rows may be missing: of a person who has few.
+    information, `sensitivity` is to be; ``ratio`` fixes the relative scale of the diagonal instead. ``empty`` says that
+    some rows may be missing: of a person who has few.
     """
 
     design: tuple[DesignColumn, ...]
@@ -46,6 +47,7 @@ class ScoreSums(Statistic):
     radius: Fraction | None = None
     laplace: bool = False
     share: Fraction = Fraction(1, 2)
+    ratio: Fraction | None = None
     empty: bool = False
 
     def __post_init__(self) -> None:
@@ -162,4 +164,4 @@ class ScoreSums(Statistic):
 @lru_cache(maxsize=256)
 def _sensitivity(sums: ScoreSums) -> Sensitivity:
     pairs = ScorePairs(sums.table, sums.region, sums.point, sums.empty)
-    return score_sensitivity(pairs, matrix=sums.matrix, laplace=sums.laplace, share=sums.share)
+    return score_sensitivity(pairs, matrix=sums.matrix, laplace=sums.laplace, share=sums.share, ratio=sums.ratio)

@@ -44,7 +44,7 @@ _WIDEST = 2**28  # 1 / (resolution of the information) times the largest score: 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Whole numbers at ``knots`` of eta: ``slope``, ``start``, ``top`` in `score_unit`, ``weight`` in ``weight_unit``."""
+    """Whole numbers at ``knots`` of eta: ``slope``, ``start`` and ``top`` in `score_unit`, ``weight`` in its own."""
 
     most: int
     weight_unit: int
