@@ -12,7 +12,6 @@ from tacit.models.score_round import Round
 from tacit.models.score_steps import curve, default_prior, discount, estimate, positive, stand_in, symmetric
 from tacit.samplers.score_chain import Layout
 
-
 POWER = 1.5
 
 

@@ -100,14 +100,14 @@ def _explain_rounds(plan: Plan) -> list[str]:
         f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {_names(crossing.columns)}; {_unit(unit)}.",
         *(_about_round(crossing, place, names) for place in range(crossing.passes)),
         f"Releases beside it: the point of each round, and the number of {'rows' if unit is None else 'people'}.",
-        f"Noise: {crossing.law.noise}; in round 1, standard deviation {sd:.3g} on each score. In later rounds it follows "
-        "from the point, at a price that is fixed beforehand.",
+        f"Noise: {crossing.law.noise}; in round 1, standard deviation {sd:.3g} on each score. Later it follows from "
+        "the point, at a price that is fixed beforehand.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
     ]
     if (least := useful_from(crossing)) > _MANY:
         lines.append(
-            f"Useless below about {least:,.0f} rows: with {len(names)} coefficients the noise is larger than what the rows "
-            f"say about any of them.{_PURE_HINT if crossing.sums.laplace else ''}"
+            f"Useless below about {least:,.0f} rows: with {len(names)} coefficients, noise is larger than what the "
+            f"rows say about any of them.{_PURE_HINT if crossing.sums.laplace else ''}"
         )
     if unit is not None:
         lines.append(
