@@ -135,6 +135,7 @@ def gradient_descent(x: Any, y: Any, link: Any, mu: float, rng: Any, size: int, 
 
 def score_posteriors(case: Case, x: Any, y: Any, epsilon: float, said: Any, rng: Any) -> tuple[Any, Any, Any, float]:
     """Mean, sd and central 95% interval (releases, p) from noisy scores; how many draws diverged."""
+    from tacit.models.score_curve import LINEAR, curve_of
     from tacit.models.score_data import layout, pack
     from tacit.models.score_steps import default_schedule
     from tacit.privacy.gaussian import mu_for
@@ -148,8 +149,8 @@ def score_posteriors(case: Case, x: Any, y: Any, epsilon: float, said: Any, rng:
     for _ in range(said.releases):
         rounds, values = release(x, y, link, mu, schedule, rng)
         packed.append(pack([(rounds, values, len(x))], link, pooled=said.fault == "pooled"))
-    kind = "linear" if said.fault == "pooled" else link.kind
-    chain = score_chain((layout(rounds),), kind, float(link.clamp or 1), Settings(said.warmup, said.draws, said.leaps))
+    curve = LINEAR if said.fault == "pooled" else curve_of(link.kind, link.clamp)
+    chain = score_chain((layout(rounds),), curve, Settings(said.warmup, said.draws, said.leaps))
     draws, info = run(chain, np.array(packed), chains=2, seed=1)
     return *_summary(np.asarray(draws["theta"])), float(np.mean(info["diverging"]))
 
@@ -179,6 +180,7 @@ def _summary(theta: Any) -> tuple[Any, Any, Any]:
 
 def own_of(case: Case, folder: Path, out: Path) -> tuple[Any, Any]:
     """The rows' own posterior, computed once for each case."""
+    from tacit.models.score_curve import LINEAR
     from tacit.models.score_steps import StandIn, default_prior
 
     path = out / f"own-{case.name}.json"
@@ -195,7 +197,7 @@ def own_of(case: Case, folder: Path, out: Path) -> tuple[Any, Any]:
     else:
         covariance = np.zeros((x.shape[1],) * 2)
         covariance[1:, 1:] = np.cov(x[:, 1:].T)
-        prior = default_prior(StandIn(len(x), x.mean(0), covariance, case.family, 1.0))
+        prior = default_prior(StandIn(len(x), x.mean(0), covariance, LINEAR))
         mean, sd = own_posterior(x, y, link_of(case), prior, np.random.default_rng(7))
     path.write_text(json.dumps({"n": len(x), "p": x.shape[1], "mean": mean.tolist(), "sd": sd.tolist()}))
     return mean, sd

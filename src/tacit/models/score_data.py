@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.models.score_curve import LINEAR
 from tacit.models.score_round import Round
-from tacit.models.score_steps import curve, default_prior, discount, estimate, positive, stand_in, symmetric
+from tacit.models.score_steps import default_prior, discount, estimate, positive, stand_in, symmetric
 from tacit.samplers.score_chain import Layout
 
 POWER = 1.5
@@ -37,7 +38,7 @@ def site_arrays(
     anchor = estimate(rounds, values, model, *prior, np.array(rounds[-1].point))
     at_anchor = positive(model.information(anchor), 1e-9 * n)
     if pooled:
-        model = replace(model, kind="linear")
+        model = replace(model, curve=LINEAR)
         at_anchor = model.information(anchor)
     eigen, basis = np.linalg.eigh(at_anchor)
     upper = np.triu_indices(p)
@@ -67,7 +68,7 @@ def site_arrays(
             arrays["matrix_extra"].append(np.sqrt(spread + least**2))
     arrays |= {
         "n": [n],
-        "most": [n * float(np.max(curve(link.kind, float(link.clamp or 1.0), np.linspace(-30, 30, 601))[1])), POWER],
+        "most": [n * float(np.max(model.curve.information(np.linspace(-15, 60, 3001)))), POWER],
         "anchor": anchor,
         "mean": model.mean,
         "covariance": model.covariance,

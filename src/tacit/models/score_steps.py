@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
+from tacit.models.score_curve import Curve, curve_of
 from tacit.models.score_round import Round
 
 LIMIT = 32.0  # of each entry of a point: beyond it no linear predictor of a mapped row says more
+_USUAL_MEAN, _USUAL_VARIANCE = 0.5, 0.12  # of a column in mapped units
 _REACH = 3.0  # how far a step may move the linear predictor of a typical row
-_NODES = np.linspace(-7.0, 7.0, 57)
-_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ class StandIn:
     n: float
     mean: Any
     covariance: Any
-    kind: str
-    clamp: float
+    curve: Curve
 
     def mean_score(self, theta: Any) -> Any:
         """D(theta)."""
@@ -51,39 +51,7 @@ class StandIn:
         return self.n * (second * f[1] + (cross + cross.T) * f[2] + np.outer(q, q) * f[3])
 
     def _smoothed(self, theta: Any) -> Any:
-        eta = self.mean @ theta + np.sqrt(max(theta @ self.covariance @ theta, 0.0)) * _NODES
-        return [value @ _WEIGHTS for value in curve(self.kind, self.clamp, eta)]
-
-
-def curve(kind: str, clamp: float, eta: Any, np: Any = np) -> tuple[Any, Any, Any, Any]:
-    """M, w = M', w' and w'' at ``eta``; ``np`` may be jax.numpy.
-
-    logistic: w = expit(1 - expit). log: w = e^eta while that is small beside the largest count C, and then falls off
-    like the information of a clamped count: C atan(e^eta / C). softplus: log(1 + log(1 + e^eta)), which has the tails
-    e^eta and log(eta) of the information mu'^2 / mu.
-    """
-    if kind == "logistic":
-        t = np.tanh(eta / 2)
-        w = (1 - t * t) / 4
-        return (1 + t) / 2, w, -t * w, w * (1 - 6 * w)
-    if kind == "log":
-        v = np.clip(eta - np.log(clamp), -300.0, 300.0)
-        s, t = 1 / np.cosh(v), np.tanh(v)
-        w = clamp / 2 * s
-        return clamp * np.arctan(np.exp(v)), w, -w * t, w * (1 - 2 * s * s)
-    if kind == "linear":
-        return eta, np.ones_like(eta), np.zeros_like(eta), np.zeros_like(eta)
-    mu = np.logaddexp(0.0, eta)
-    e = np.exp(eta - mu)  # expit
-    r = 1 / (1 + mu)
-    w, e1 = e * r, e * (1 - e)
-    w1 = e1 * r - w * w
-    return np.log1p(mu), w, w1, e1 * (1 - 2 * e) * r - e1 * r * w - 2 * w * w1
-
-
-def weight_at_zero(kind: str, clamp: float) -> float:
-    """w(0): the matrix of a round at theta = 0 is this times the Gram matrix."""
-    return float(curve(kind, clamp, np.zeros(1))[1][0])
+        return self.curve.smoothed(self.mean @ theta, np.maximum(theta @ self.covariance @ theta, 0.0), np, ndtr)
 
 
 def symmetric(upper: Any, p: int) -> Any:
@@ -104,24 +72,27 @@ def positive(matrix: Any, scale: float) -> Any:
 
 def stand_in(rounds: Sequence[Round], values: Sequence[Any], n: float, link: Any) -> StandIn:
     """The normal stand-in from the matrices that were released at or nearest to theta = 0."""
-    p, kind, clamp = len(rounds[0].point), link.kind, float(link.clamp or 1.0)
+    p, curve = len(rounds[0].point), curve_of(link.kind, link.clamp)
     with_matrix = [i for i, one in enumerate(rounds) if one.matrix]
-    usual = StandIn(n, np.eye(p)[0], np.diag([0.0] + [0.1] * (p - 1)), kind, clamp)
+    usual = StandIn(n, np.eye(p)[0], np.diag([0.0] + [0.1] * (p - 1)), curve)
     if not with_matrix:
         return usual
     first = min(with_matrix, key=lambda i: float(np.linalg.norm(rounds[i].point)))
-    shrink = weight_at_zero(kind, clamp) * n
+    shrink = float(curve.information(0.0)) * n
     gram = symmetric(np.asarray(values[first], float)[p:], p) / shrink
     scale = rounds[first].matrix_scale * (1.5 if rounds[first].laplace else 1.0) / shrink
-    mean = np.concatenate([[1.0], np.clip(gram[0, 1:], -1.0, 1.0)])
+    trust_mean, trust = 1 / (1 + (scale / _USUAL_MEAN) ** 2), 1 / (1 + (scale / _USUAL_VARIANCE) ** 2)
+    mean = np.concatenate([[1.0], np.clip(trust_mean * gram[0, 1:], -1.0, 1.0)])
     covariance = np.zeros((p, p))
     inner = gram[1:, 1:] - np.outer(mean[1:], mean[1:])
-    # entries of mapped columns have size at most 1, so no direction has more variance than there are columns
-    covariance[1:, 1:] = _capped(positive(inner, max(scale, 1e-6)))
-    return StandIn(n, mean, covariance, kind, clamp)
+    # where noise hides the variances, usual ones stand in: taken for real, noise would make a narrow prior of theta
+    inner = trust * inner + (1 - trust) * _USUAL_VARIANCE * np.eye(p - 1)
+    covariance[1:, 1:] = _capped(positive(inner, max(trust * scale / 2, 1e-6)))
+    return StandIn(n, mean, covariance, curve)
 
 
 def _capped(covariance: Any) -> Any:
+    # entries of mapped columns have size at most 1
     spread = np.sqrt(np.maximum(np.diag(covariance), 1.0))
     return covariance / np.outer(spread, spread)
 

@@ -36,18 +36,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jax.scipy.special import log_ndtr
+from jax.scipy.special import log_ndtr, ndtr
 
-from tacit.models.score_steps import curve
+from tacit.models.score_curve import Curve
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
 from tacit.samplers.peak_chain import at_least, climb
 
-_NODES = np.linspace(-7.0, 7.0, 57)
-_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
-_LINE, _LINE_WEIGHTS = (np.polynomial.legendre.leggauss(6)[0] + 1) / 2, np.polynomial.legendre.leggauss(6)[1] / 2
 _STEPS, _FLATTEST = 30, 0.05
-_INFORMATION_POWER = 0.5  # of |J| in its prior
 
 
 @dataclass(frozen=True)
@@ -99,8 +95,8 @@ class Layout:
 class _Site:
     """The rows of a site as a function of hat and B."""
 
-    def __init__(self, layout: Layout, data: Arrays, kind: str, clamp: float) -> None:
-        self.layout, self.data, self.kind, self.clamp = layout, data, kind, clamp
+    def __init__(self, layout: Layout, data: Arrays, curve: Curve) -> None:
+        self.layout, self.data, self.curve = layout, data, curve
         self.p = layout.p
         self.below = np.tril_indices(self.p, -1)
         self.upper = np.triu_indices(self.p)
@@ -115,21 +111,19 @@ class _Site:
         """C."""
         return solve_triangular(self.anchor_root, factor.T, lower=True, trans=1)
 
-    def moments(self, tau: Any) -> tuple[Any, Any, Any]:
-        """The smoothed M, w, w' and w'' (4, ...), and V tau, at points (..., p)."""
+    def moments(self, tau: Any) -> tuple[Any, Any]:
+        """The smoothed M, w, w', w'' and b (5, ...), and V tau, at points (..., p)."""
         q = tau @ self.data["covariance"]
-        spread = jnp.sqrt(jnp.sum(q * tau, -1) + 1e-18)
-        eta = (tau @ self.data["mean"])[..., None] + spread[..., None] * _NODES
-        return jnp.stack([v @ _WEIGHTS for v in curve(self.kind, self.clamp, eta, jnp)]), q, spread
+        return jnp.stack(self.curve.smoothed(tau @ self.data["mean"], jnp.sum(q * tau, -1), jnp, ndtr)), q
 
     def means(self, tau: Any) -> Any:
         """n E[x M(x'tau)]."""
-        f, q, _ = self.moments(tau)
+        f, q = self.moments(tau)
         return self.data["n"] * (f[0][..., None] * self.data["mean"] + f[1][..., None] * q)
 
     def informations(self, tau: Any) -> Any:
         """n E[w x x']."""
-        f, q, _ = self.moments(tau)
+        f, q = self.moments(tau)
         m = self.data["mean"]
         f = f[..., None, None]
         cross = m[:, None] * q[..., None, :]
@@ -139,13 +133,10 @@ class _Site:
         )
 
     def divergence(self, tau: Any, tau_hat: Any) -> Any:
-        """A(theta) - A(hat) - g(hat)'(theta - hat), by its second derivatives along the line."""
+        """A(theta) - A(hat) - g(hat)'(theta - hat)."""
         step = tau - tau_hat
-        along = tau_hat + _LINE[:, None] * step
-        f, q, _ = self.moments(along)
-        a, v, c = self.data["mean"] @ step, step @ self.data["covariance"] @ step, q @ step
-        second = (a * a + v) * f[1] + 2 * a * c * f[2] + c * c * f[3]
-        return self.data["n"][0] * jnp.sum(_LINE_WEIGHTS * (1 - _LINE) * second)
+        f, q = self.moments(jnp.stack([tau, tau_hat]))
+        return self.data["n"][0] * (f[4, 0] - f[4, 1] - f[0, 1] * (self.data["mean"] @ step) - f[1, 1] * (q[1] @ step))
 
     def predicted(self, hat: Any, b: Any) -> tuple[Any, Any, Any, Any]:
         """Scores (k, p) and matrices (m, q), rotated as the data are; C, and log |J(hat)|."""
@@ -202,14 +193,14 @@ def normal_laplace(residual: Any, scale: Any, sd: Any) -> Any:
     return jnp.where(ratio < 30.0, exact, -(residual**2) / (2 * variance) - jnp.log(2 * np.pi * variance) / 2)
 
 
-def score_chain(layouts: tuple[Layout, ...], kind: str, clamp: float, settings: Settings, *, depth: int = 8) -> Chain:
+def score_chain(layouts: tuple[Layout, ...], curve: Curve, settings: Settings, *, depth: int = 8) -> Chain:
     """The chain for packed numbers: mean and sd of the prior of theta, then the sites."""
     p = layouts[0].p
     q = p * (p + 1) // 2
     normals = p + len(layouts) * p
 
     def chain(key: Any, packed: Any) -> tuple[Arrays, Arrays]:
-        prior_mean, prior_sd, sites = _sites(layouts, kind, clamp, packed)
+        prior_mean, prior_sd, sites = _sites(layouts, curve, packed)
         linear = _Linear(sites, prior_mean, prior_sd)
         target, residuals = _target(sites, prior_mean, prior_sd)
 
@@ -240,36 +231,37 @@ def score_chain(layouts: tuple[Layout, ...], kind: str, clamp: float, settings: 
 
 
 class _Linear:
-    """Coordinates in which theta and hat are standard normal given J, as far as scores are linear.
+    """Coordinates in which hat, and then theta given hat, are about standard normal given J.
 
     With a the anchor, s the score there that the rounds imply, on average with weights W, and P the precision of the prior,
-    theta has the precision P + sum J (J + W^-1)^-1 J, and hat given theta J + J W J.
+    hat has about the precision J W J + (P^-1 + J^-1)^-1, and theta given hat P + J(hat): the information where hat is,
+    so that neither little noise nor a hat far from the anchor makes a narrow neck.
     """
 
     def __init__(self, sites: list[_Site], prior_mean: Any, prior_sd: Any) -> None:
-        self.sites, self.prior_mean, self.prior_sd, self.p = sites, prior_mean, prior_sd, sites[0].p
+        self.sites, self.prior_mean, self.p = sites, prior_mean, sites[0].p
+        self.prior = prior_sd**-2.0
 
     def parameters(self, t: Any) -> tuple[tuple[Any, list[tuple[Any, Any]]], Any]:
         """(theta, [(hat, b)]), and the log of the volume that a unit of t has there."""
-        p, count = self.p, len(self.sites)
+        p, count, prior = self.p, len(self.sites), self.prior
         q = p * (p + 1) // 2
         bs = t[p * (1 + count) :].reshape(count, q)
-        precision, pull, pieces = jnp.diag(self.prior_sd**-2.0), self.prior_mean / self.prior_sd**2, []
-        for site, b in zip(self.sites, bs, strict=True):
+        precision, pull, volume, found = jnp.diag(prior), prior * self.prior_mean, 0.0, []
+        for i, (site, b) in enumerate(zip(self.sites, bs, strict=True)):
             L, (weights, score) = site.factor(b), site.implied(b)
             J, anchor, basis = L @ L.T, site.data["anchor"], site.data["basis"]
-            spread = (basis / weights) @ basis.T
-            own = J @ jnp.linalg.solve(J + spread, jnp.concatenate([J, (score + J @ anchor)[:, None]], 1))
-            precision, pull = precision + own[:, :p], pull + own[:, p]
-            pieces.append((J, basis * weights @ basis.T, score, anchor))
-        theta, volume = _normal(precision, pull, t[:p])
-        found = []
-        for i, (J, W, score, anchor) in enumerate(pieces):
-            JW = J @ W
-            step, more = _normal(J + JW @ J, J @ (theta - anchor) + JW @ score, t[p * (1 + i) : p * (2 + i)])
-            found.append((anchor + step, bs[i]))
-            volume = volume + more
-        return (theta, found), volume
+            JW = J @ (basis * weights) @ basis.T
+            wide = jnp.diag(prior) - prior[:, None] * jnp.linalg.solve(jnp.diag(prior) + J, jnp.diag(prior))
+            step, more = _normal(
+                JW @ J + wide, JW @ score + wide @ (self.prior_mean - anchor), t[p * (1 + i) : p * (2 + i)]
+            )
+            hat, C = anchor + step, site.bend(L)
+            there = C.T @ site.informations((anchor + C @ step)[None])[0] @ C
+            precision, pull, volume = precision + there, pull + there @ hat, volume + more
+            found.append((hat, b))
+        theta, more = _normal(precision, pull, t[:p])
+        return (theta, found), volume + more
 
 
 def _normal(precision: Any, pull: Any, position: Any) -> tuple[Any, Any]:
@@ -279,11 +271,11 @@ def _normal(precision: Any, pull: Any, position: Any) -> tuple[Any, Any]:
     return solve_triangular(root, moved, lower=True, trans=1), -jnp.sum(jnp.log(jnp.diagonal(root)))
 
 
-def _sites(layouts: tuple[Layout, ...], kind: str, clamp: float, packed: Any) -> tuple[Any, Any, list[_Site]]:
+def _sites(layouts: tuple[Layout, ...], curve: Curve, packed: Any) -> tuple[Any, Any, list[_Site]]:
     p = layouts[0].p
     cuts = np.cumsum([p, p, *(layout.size for layout in layouts)])[:-1]
     prior_mean, prior_sd, *parts = jnp.split(packed, cuts)
-    return prior_mean, prior_sd, [_Site(o, o.unpack(v), kind, clamp) for o, v in zip(layouts, parts, strict=True)]
+    return prior_mean, prior_sd, [_Site(o, o.unpack(v), curve) for o, v in zip(layouts, parts, strict=True)]
 
 
 def _ridge(normals: int, p: int, q: int, sites: int) -> Any:
