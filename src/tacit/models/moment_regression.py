@@ -96,6 +96,13 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
         return statistic_summary(client, reports)
 
     @property
+    def score_methods(self) -> Mapping[str, Method]:
+        """The rows' own likelihood, around the points of the rounds."""
+        from tacit.models.score_method import SCORE
+
+        return {"score": SCORE}
+
+    @property
     def site_parameters(self) -> tuple[str, ...]:
         """Every site has its own law of the covariates."""
         return ("pi", "mu_x", "Sigma_x")

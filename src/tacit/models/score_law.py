@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.errors import InputError, expected
-from tacit.models.score_round import Round
+from tacit.models.score_round import Round, ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.noise.registry import NOISES
 from tacit.statistics.score_region import POINT_UNIT
@@ -67,6 +67,12 @@ class ScoreLaw:
     def laplace(self) -> bool:
         """Whether the noise is Laplace noise."""
         return NOISES[self.noise].limit == "laplace"
+
+    @property
+    def layout(self) -> ScoreLayout:
+        """What releases of one plan have in common."""
+        matrix = tuple(one.matrix for one in self.rounds)
+        return ScoreLayout(len(self.rounds[0].point), matrix, self.laplace)
 
     def of_round(self, place: int) -> Noise:
         """The noise of one round, counted from 0."""

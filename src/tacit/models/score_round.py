@@ -24,3 +24,13 @@ class Round:
     matrix_scale: float
     #: whether the noise is Laplace noise
     laplace: bool
+
+
+@final
+@dataclass(frozen=True)
+class ScoreLayout:
+    """What is fixed by a plan: how many coefficients there are, which rounds have a matrix, and the law of the noise."""
+
+    coefficients: int
+    matrix: tuple[bool, ...]
+    laplace: bool

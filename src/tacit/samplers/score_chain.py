@@ -39,9 +39,9 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import log_ndtr, ndtr
 
 from tacit.models.score_curve import Curve
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
-from tacit.samplers.peak_chain import at_least, climb
+from tacit.samplers.laplace_preconditioned_nuts import at_least, climb
 
 _STEPS, _FLATTEST = 30, 0.05
 
