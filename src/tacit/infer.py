@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.newton import ScoreRounds
+from tacit.mechanisms.newton import Newton, ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_law import FAILED, DrawLaw
@@ -18,6 +18,7 @@ from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.models.score_law import ScoreLaw
 from tacit.models.score_method import score_numbers
+from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
@@ -85,7 +86,7 @@ def infer(
     )
     name = method_for(problem, method)
     _check_pools(problem, name)
-    values = _numbers(problem, everything)
+    values = numbers_of(problem, everything)
     values += [number for group in groups for number in summary_of(problem.model, group.client, group.values)]
     arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
@@ -127,7 +128,7 @@ def _site(releases: Sequence[Release]) -> Site:
     return Site(first.n, (), first.law)
 
 
-def _numbers(problem: Problem, releases: Sequence[Release]) -> list[Any]:
+def numbers_of(problem: Problem, releases: Sequence[Release]) -> list[Any]:
     """What a method is given of releases: their values, and with scores in rounds the points and scales, too."""
     if not any(site.rounds is not None for site in problem.sites):
         return [value for one in releases for value in one.values]
@@ -222,8 +223,10 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
 
 def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """`prior_for` the plan's model, and then the public rows that a plan of posterior draws names: counted once."""
-    found = prior_for(plan.model, plan.schema, prior)
     mechanism = plan.mechanism
+    if isinstance(mechanism, Newton):
+        return _changed(ScorePrior(), prior)
+    found = prior_for(plan.model, plan.schema, prior)
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found
     assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one
@@ -232,7 +235,10 @@ def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
 
 def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """The family's default prior, that prior with some numbers changed, or another one of its kind."""
-    default = model.default_prior(schema)
+    return _changed(model.default_prior(schema), prior)
+
+
+def _changed(default: Prior, prior: Prior | Mapping[str, Any] | None) -> Prior:
     if prior is None:
         return default
     if isinstance(prior, Mapping):

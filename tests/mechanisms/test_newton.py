@@ -380,3 +380,37 @@ def test_the_law_is_as_strict_as_its_reader():
     for plain in (None, [], {}, {"law": "x", "point_unit": POINT_UNIT, "rounds": []}):
         with pytest.raises(InputError):
             ScoreLaw.from_plain(plain)
+
+
+def test_what_is_inferred_and_simulated(tmp_path):
+    """The method, the axes and the numbers that a chain is given; products of numbers have a posterior as well."""
+    from tacit.infer import method_for, numbers_of, problem_of
+    from tacit.posterior.tree import posterior_axes
+
+    for model in ("logistic", "products", "log"):
+        made = plan(model)
+        release = tacit.privatize(csv(tmp_path / f"{model}.csv", rows(200)), made, ledger=None)
+        problem = problem_of(made, {"slope": 1.0}, release.n)
+        assert method_for(problem, None) == "score"
+        assert np.isfinite(numbers_of(problem, [release])).all()
+        dims, coords = posterior_axes([release])
+        assert dims == {"theta": ("coefficient",)}
+        assert coords["coefficient"] == made.model.design(SCHEMA).names
+    made = tacit.Plan(tacit.LogisticRegression("y ~ x"), SCHEMA, tacit.GDP(1.0), Newton())
+    first, second = (tacit.simulate(made, n=200, seed=seed) for seed in (1, 1))
+    assert first.release == second.release
+    assert len(first.exact) == len(first.release.values)
+    with pytest.raises(InputError, match="prior"):
+        problem_of(made, {"theta_sd": 1.0}, 10)
+
+
+@pytest.mark.slow
+def test_the_posterior_of_the_rows_own_likelihood(tmp_path):
+    """Seed 0, n = 20,000, epsilon 4: a skewed five-point column. Six sds from the rows' own estimate has odds of 2e-9."""
+    made = tacit.Plan(tacit.LogisticRegression("y ~ x"), SCHEMA, tacit.ApproxDP(4.0, 1e-6), Newton())
+    release = tacit.privatize(csv(tmp_path / "rows.csv", rows(20_000)), made, ledger=None)
+    posterior = tacit.infer(release, seed=0, chains=2, draws=300, warmup=300)
+    (slope,) = [row for row in posterior.summary() if row.name == "theta[x]"]
+    assert abs(slope.mean + 1.44) < 6 * slope.sd
+    assert slope.sd < 0.06
+    assert tacit.Posterior.load(posterior.save(tmp_path / "posterior.nc")).summary()

@@ -6,24 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.models.model import Method, Problem
-from tacit.models.score_model import ScoreModel
+from tacit.models.score_model import ScoreModel, ScorePrior
 from tacit.models.score_round import Round
+from tacit.models.score_steps import default_prior, stand_in
 from tacit.runtime.chain import Chain, Settings
 
 
-def score_numbers(
-    problem: Problem, sites: Sequence[tuple[Sequence[Round], Sequence[Any], int]], prior: tuple[Any, Any] | None = None
-) -> list[float]:
+def score_numbers(problem: Problem, sites: Sequence[tuple[Sequence[Round], Sequence[Any], int]]) -> list[float]:
     """What the chain of ``problem`` is given: of each site its rounds, their values in real units, and n.
 
-    Points and scales differ between releases of one plan, so they are numbers like the values. ``prior`` is the mean
-    and the sd of each coefficient in mapped units; left out, it follows from what was released about the covariates.
+    Points and scales differ between releases of one plan, so they are numbers like the values. So is the prior: its sds
+    in mapped units follow from what was released about the covariates of the first site.
     """
     from tacit.models.score_data import pack
 
-    model = problem.model
+    model, said = problem.model, problem.prior
     assert isinstance(model, ScoreModel)
-    return [float(number) for number in pack(sites, model.score_link(problem.schema), prior)]
+    assert isinstance(said, ScorePrior)
+    link = model.score_link(problem.schema)
+    rounds, values, n = sites[0]
+    prior = default_prior(stand_in(rounds, values, n, link), said.slope, said.intercept)
+    return [float(number) for number in pack(sites, link, prior)]
 
 
 def _score(problem: Problem, settings: Settings) -> Chain:
