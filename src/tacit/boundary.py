@@ -17,7 +17,6 @@ from tacit._support.names import check_name
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
-from tacit.mechanisms.mechanism import Read
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.noise.entropy import OSEntropy
 from tacit.partials import Measure, Partial, as_partials, check_pool
@@ -129,7 +128,7 @@ def partial(
     check_name("dataset", dataset)
     measure = Measure.of(plan)
     rows = reader(data, plan, engine, progress)
-    n, collected = rows.collect(plan.crossing().collector())
+    n, collected = rows.collect()
     assert isinstance(collected, Sums)
     return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, rows.typed_elsewhere)
 
@@ -175,10 +174,13 @@ def needed(plan: Plan | Screening) -> tuple[tuple[str, ...], Schema]:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for."""
+    """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for.
+
+    Each call of `collect` is a pass over the rows, into an empty collector: the crossing's own, unless another is given.
+    """
 
     typed_elsewhere: bool
-    collect: Read
+    collect: Callable[..., tuple[int, Collector]]
 
 
 def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | None) -> Rows:
@@ -190,7 +192,7 @@ def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | 
     chosen = engine_of(engine)
     columns, schema = needed(plan)
     source = open_source(data, columns, schema)
-    job = _job(source, plan, plan.crossing().collector())
+    job = _job(source, plan)
     if job is not None:
         chosen.check(job)
     elif chosen.name != "local":
@@ -209,13 +211,13 @@ def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | 
         progress.expect(rows)  # type: ignore[union-attr]
     steps = None if progress is None else Steps(progress)
 
-    def read(empty: Collector) -> tuple[int, Collector]:
+    def read(empty: Collector | None) -> tuple[int, Collector]:
         found = collect(source, plan, steps, chosen, told, empty)
         if steps is not None:
             steps.finish()
         return found
 
-    return Rows(source.typed_elsewhere, lambda empty: guarded(lambda: read(empty)))
+    return Rows(source.typed_elsewhere, lambda empty=None: guarded(lambda: read(empty)))
 
 
 def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
@@ -223,13 +225,14 @@ def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
     assert isinstance(sums, Sums)  # as `check_pool` has seen
     for one in partials:
         sums.merge(one.totals)
-    return Rows(any(one.typed_elsewhere for one in partials), lambda _: (sum(one.n for one in partials), sums))
+    return Rows(any(one.typed_elsewhere for one in partials), lambda _=None: (sum(one.n for one in partials), sums))
 
 
-def _job(source: Source, plan: Plan | Screening, empty: Collector) -> Job | None:
+def _job(source: Source, plan: Plan | Screening, empty: Collector | None = None) -> Job | None:
     """What any engine can do; None where the rows must be in one place."""
     from tacit.engines.engine import Job
 
+    empty = plan.crossing().collector() if empty is None else empty
     columns, schema = needed(plan)
     if plan.mechanism.person is not None or not isinstance(empty, Sums):
         return None

@@ -406,7 +406,7 @@ def test_what_is_inferred_and_simulated(tmp_path):
 
 @pytest.mark.slow
 def test_the_posterior_of_the_rows_own_likelihood(tmp_path):
-    """Seed 0, n = 20,000, epsilon 4: a skewed five-point column. Six sds from the rows' own estimate has odds of 2e-9."""
+    """Seed 0, n = 20,000, epsilon 4: a skewed five-point column. Six sds off the truth have odds of 2e-9."""
     made = tacit.Plan(tacit.LogisticRegression("y ~ x"), SCHEMA, tacit.ApproxDP(4.0, 1e-6), Newton())
     release = tacit.privatize(csv(tmp_path / "rows.csv", rows(20_000)), made, ledger=None)
     posterior = tacit.infer(release, seed=0, chains=2, draws=300, warmup=300)

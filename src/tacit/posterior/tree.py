@@ -91,8 +91,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
         len(lead) < 2
         or not set(dims) - set(names) <= {*plan.model.site_parameters, "count"}  # which some methods leave out
         or len(names) + len(others) < len(file.places)
-        or file.attributes["method"]
-        not in {**plan.model.methods, **plan.model.draw_methods, **plan.model.score_methods}
+        or file.attributes["method"] not in methods
         or not all(_NUMBER.fullmatch(file.attributes[name]) for name in ("seed", "warmup"))
         or not _is_prior(strict_json(file.attributes["prior"], "prior", constants=True))
         or any(file.places[name].shape != lead for name in others)
