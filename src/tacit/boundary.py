@@ -176,7 +176,7 @@ def needed(plan: Plan | Screening) -> tuple[tuple[str, ...], Schema]:
 class Rows:
     """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for.
 
-    Each call of `collect` is a pass over the rows, into an empty collector: the crossing's own, unless another is given.
+    Each call of `collect` is a pass over the rows, into the crossing's own empty collector unless another is given.
     """
 
     typed_elsewhere: bool
