@@ -20,7 +20,7 @@ from tacit.mechanisms.person import KEYS, Person, person_from_plain
 from tacit.models.model import Model
 from tacit.models.score_law import MOST_ROUNDS, NoisyRound, ScoreLaw
 from tacit.models.score_model import ScoreLink, ScoreModel
-from tacit.models.score_steps import default_schedule, next_point
+from tacit.models.score_round import Round
 from tacit.noise.calibration import base_scale, mu_squared_of, root_above
 from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.noise.entropy import Entropy
@@ -250,6 +250,8 @@ class Newton(Central):
         """The shares of rounds, which sum to 1, and of their matrices."""
         usual = _PURE
         if not isinstance(budget, PureDP):
+            from tacit.models.score_steps import default_schedule
+
             found = default_schedule(columns, 0, math.sqrt(mu_squared_of(budget, self.kind)))
             usual = found.shares, found.matrix
         given = (self.shares, self.matrix)
@@ -303,6 +305,13 @@ class Newton(Central):
             if name not in known:
                 raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
         return cls(table.get("rounds"), table.get("shares"), table.get("matrix"), person_from_plain(table))
+
+
+def next_point(rounds: Sequence[Round], values: Sequence[Sequence[float]], n: int, link: ScoreLink) -> Sequence[float]:
+    """Where the next round is taken, from what earlier ones released."""
+    from tacit.models import score_steps
+
+    return score_steps.next_point(rounds, values, n, link)
 
 
 def _check_law(law: ScoreLaw, crossing: ScoreRounds) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from tacit.models.model import Method, Problem
 from tacit.models.score_model import ScoreModel, ScorePrior
 from tacit.models.score_round import Round
-from tacit.models.score_steps import default_prior, stand_in
 from tacit.runtime.chain import Chain, Settings
 
 
@@ -19,6 +18,7 @@ def score_numbers(problem: Problem, sites: Sequence[tuple[Sequence[Round], Seque
     in mapped units follow from what was released about the covariates of the first site.
     """
     from tacit.models.score_data import pack
+    from tacit.models.score_steps import default_prior, stand_in
 
     model, said = problem.model, problem.prior
     assert isinstance(model, ScoreModel)
