@@ -111,7 +111,13 @@ class ScoreRounds(Crossing):
         return sums.at(tuple(point), matrix=share > 0)
 
     def sensitivity(self, place: int, point: Sequence[int]) -> Sensitivity:
-        """How far replacing one unit of privacy moves the sums of one round."""
+        """How far replacing one unit of privacy moves the sums of one round.
+
+        Proof: for replace-one neighbours, in L1 and L2. For rows it is that of `ScoreSums`. A person has at most
+        ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is what missing rows add.
+        Paired off, two persons differ in at most ``people`` vectors, each pair by no more than `ScoreSums` claims with
+        ``empty``, for which a zero vector is one more row; the differences add up (`Sensitivity.times`). []
+        """
         return self.statistic(place, point).sensitivity().times(self.people)
 
     def round_at(self, place: int, point: Sequence[int]) -> NoisyRound:

@@ -52,6 +52,7 @@ from tacit.statistics.score_tables import FINE, STEPS, ScoreTable
 
 _MARGIN = 1e-10
 _INTERVALS = 64
+_MOST_CASES = 100
 _BITS = 32  # significant bits of a result, rounded up
 
 
@@ -158,6 +159,10 @@ class ScorePairs:
         _, _, gap = self._products
         region = self.region
         coefficients = list(self._l1_coefficients(score, matrix, off))
+        if len(coefficients) > _MOST_CASES and len(rho) > 1:  # too many to look at every pair: one box around all rows
+            ends = [(r, w) for r in (rho.min(), rho.max()) for w in (omega.min(), omega.max())]
+            rho, omega = (np.array([one]) for one in zip(*ends, strict=True))
+            gap = np.zeros((1, 1))
         alone = list(self._l1_coefficients(0.0, matrix, off))
         _, _, steepest = region.lengths(self.point)
         apart = np.maximum(0.0, gap / max(steepest, 1e-300) * (1 - 1e-9) - 2 * (region.nonzero - region.shared))
