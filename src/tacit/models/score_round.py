@@ -29,7 +29,7 @@ class Round:
 @final
 @dataclass(frozen=True)
 class ScoreLayout:
-    """What is fixed by a plan: how many coefficients there are, which rounds have a matrix, and the law of the noise."""
+    """What a plan fixes: how many coefficients there are, which rounds have a matrix, and the law of the noise."""
 
     coefficients: int
     matrix: tuple[bool, ...]
