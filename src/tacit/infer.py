@@ -10,11 +10,16 @@ from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.newton import Newton, ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_law import FAILED, DrawLaw
 from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
+from tacit.models.score_law import ScoreLaw
+from tacit.models.score_method import score_numbers
+from tacit.models.score_model import ScorePrior
+from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.posterior import Posterior
@@ -81,7 +86,7 @@ def infer(
     )
     name = method_for(problem, method)
     _check_pools(problem, name)
-    values = [value for one in everything for value in one.values]
+    values = numbers_of(problem, everything)
     values += [number for group in groups for number in summary_of(problem.model, group.client, group.values)]
     arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
@@ -108,6 +113,11 @@ def infer(
 def _site(releases: Sequence[Release]) -> Site:
     """The rows that some releases are about; posterior draws stand alone."""
     first = releases[0]
+    if any(isinstance(one.law, ScoreLaw) for one in releases):
+        if len(releases) > 1:
+            raise expected("release", len(releases), "to be one alone for each dataset where scores came in rounds")
+        assert isinstance(first.law, ScoreLaw)
+        return Site(first.n, (), rounds=first.law.layout)
     if not any(isinstance(one.law, DrawLaw) for one in releases):
         return Site(first.n, tuple(one.noise for one in releases))
     if len(releases) > 1:
@@ -116,6 +126,19 @@ def _site(releases: Sequence[Release]) -> Site:
         raise expected("release", first.id, "to hold draws: one of them failed, which its sampler may do")
     assert isinstance(first.law, DrawLaw)
     return Site(first.n, (), first.law)
+
+
+def numbers_of(problem: Problem, releases: Sequence[Release]) -> list[Any]:
+    """What a method is given of releases: their values, and with scores in rounds the points and scales, too."""
+    if not any(site.rounds is not None for site in problem.sites):
+        return [value for one in releases for value in one.values]
+    sites: list[tuple[Any, Any, int]] = []
+    for one in releases:
+        if not isinstance(one.law, ScoreLaw):
+            raise expected("release", one.id, "to have scores in rounds, as what it is pooled with")
+        values = [[value / one.unit for value in some] for some in one.law.split(one.values)]
+        sites.append((one.law.facts(one.unit), values, one.n))
+    return score_numbers(problem, sites)
 
 
 def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
@@ -188,15 +211,22 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
     whole = prior_of(plan, prior)
     if isinstance(plan.mechanism, Local):
         return Problem(plan.model, plan.schema, whole, (), (Survey(n, plan.client()),))
-    law = plan.crossing().law
+    crossing = plan.crossing()
+    law = crossing.law
+    if isinstance(crossing, ScoreRounds):
+        matrix = tuple(share > 0 for share in crossing.matrix)
+        layout = ScoreLayout(len(crossing.sums.design), matrix, crossing.sums.laplace)
+        return Problem(plan.model, plan.schema, whole, (Site(n, (), rounds=layout),))
     site = Site(n, (), law) if isinstance(law, DrawLaw) else Site(n, (plan.noise(),))
     return Problem(plan.model, plan.schema, whole, (site,))
 
 
 def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """`prior_for` the plan's model, and then the public rows that a plan of posterior draws names: counted once."""
-    found = prior_for(plan.model, plan.schema, prior)
     mechanism = plan.mechanism
+    if isinstance(mechanism, Newton):
+        return _changed(ScorePrior(), prior)
+    found = prior_for(plan.model, plan.schema, prior)
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found
     assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one
@@ -205,7 +235,10 @@ def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
 
 def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """The family's default prior, that prior with some numbers changed, or another one of its kind."""
-    default = model.default_prior(schema)
+    return _changed(model.default_prior(schema), prior)
+
+
+def _changed(default: Prior, prior: Prior | Mapping[str, Any] | None) -> Prior:
     if prior is None:
         return default
     if isinstance(prior, Mapping):
@@ -217,14 +250,14 @@ def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | N
 
 def method_for(problem: Problem, method: str | None) -> str:
     """The method that was asked for, or the default one for the problem's evidence."""
-    if any(site.sample is not None for site in problem.sites):
+    if any(site.sample is not None or site.rounds is not None for site in problem.sites):
         known = problem.methods
         if not known:
             raise expected(
                 "family", problem.model.family, "to be one that is inferred from draws; `tacit drawn` reads them"
             )
         if method is not None and method not in known:
-            raise expected("method", method, f"to be one for posterior draws: {', '.join(known)}")
+            raise expected("method", method, f"to be one for such a release: {', '.join(known)}")
         return method if method is not None else next(iter(known))
     central, local = bool(problem.sites), bool(problem.surveys)
     return method_name(problem.model, problem.schema, method, central=central, local=local)

@@ -14,13 +14,13 @@ from typing import Any
 from tacit.boundary import collect, needed
 from tacit.calibration.misspecification import Disturbance
 from tacit.errors import expected
-from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for, summary_of
+from tacit.infer import check_settings, numbers_of, posterior_arrays, prior_for, problem_for, problem_of, summary_of
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
-from tacit.statistics.collector import Sums
+from tacit.statistics.collector import Collector, Sums
 
 _MOST_ROWS = 10**8
 
@@ -49,7 +49,7 @@ class Simulation:
     def numbers(self) -> Any:
         """What a method is given: the released integers, or the summary of the reports."""
         if isinstance(self.release, Release):
-            return self.release.values
+            return numbers_of(problem_of(self.release.plan, None, self.release.n), [self.release])
         return [v for group in self.release.groups for v in summary_of(group.plan.model, group.client, group.values)]
 
     def non_private(self, *, seed: int = 0, draws: int = 1000, prior: Any = None) -> dict[str, Any]:
@@ -97,17 +97,26 @@ def simulate(
         if n % person.max_rows:
             raise expected("n", n, f"to be a multiple of max_rows={person.max_rows}: everyone has that many rows")
         rows = {**rows, person.id: [i // person.max_rows for i in range(n)]}
-    _, collected = collect(open_source(rows, *needed(plan)), plan)
-    crossing = plan.crossing()
+    source = open_source(rows, *needed(plan))
+    seen: list[Collector] = []
+
+    def read(empty: Collector) -> tuple[int, Collector]:
+        found = collect(source, plan, empty=empty)
+        seen.append(found[1])
+        return found
+
+    _, values, law = plan.crossing().carry_out(read, SeededEntropy(seed))
     release = Release(
         plan=plan,
         n=n,
-        values=crossing.cross(collected, n, SeededEntropy(seed)),
+        values=values,
+        law=law,
         dataset=f"simulated-{seed}",
         id=f"simulated-{seed}",
         simulated=True,
     )
-    return Simulation(release, parameters, tuple(collected.totals) if isinstance(collected, Sums) else ())
+    exact = [total for one in seen if isinstance(one, Sums) for total in one.totals]
+    return Simulation(release, parameters, tuple(exact))
 
 
 def _reports(rows: Any, plan: Plan, seed: int) -> Reports:

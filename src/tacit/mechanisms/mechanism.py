@@ -8,7 +8,7 @@ it: a `Collector` takes the rows in, and `Crossing.cross` makes of it the only n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -34,6 +34,10 @@ class Law(Protocol):
     def to_plain(self) -> dict[str, Any]:
         """As they stand in a release."""
         ...
+
+
+Read = Callable[[Collector], tuple[int, Collector]]
+"""Read all rows into an empty collector: their number, and the collector. Each call is one pass over the rows."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,16 @@ class Crossing(ABC):
         return None
 
     @property
+    def passes(self) -> int:
+        """How often the rows are read."""
+        return 1
+
+    @property
+    def fills(self) -> bool:
+        """Whether a person's missing rows count as rows of stand-ins; otherwise they add nothing."""
+        return True
+
+    @property
     @abstractmethod
     def basis(self) -> Basis:
         """Whether the price has a proof for every data set, or rests on an assumption that nobody has checked."""
@@ -86,6 +100,11 @@ class Crossing(ABC):
     @abstractmethod
     def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
         """The released integers, from what was collected of n rows."""
+
+    def carry_out(self, read: Read, entropy: Entropy) -> tuple[int, tuple[int, ...], Law]:
+        """Read the rows and cross: their number, the released integers, and the law by which they were drawn."""
+        n, collected = read(self.collector())
+        return n, self.cross(collected, n, entropy), self.law
 
     @abstractmethod
     def check(self, values: tuple[int, ...], n: int) -> None:

@@ -9,6 +9,7 @@ from tacit._support.printable import in_prose, statistic_in_prose
 from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Crossing
+from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
@@ -24,6 +25,8 @@ def explain(plan: Plan) -> list[str]:
         return _explain_local(plan)
     if isinstance(plan.crossing(), PosteriorDraws):
         return _explain_draws(plan)
+    if isinstance(plan.crossing(), ScoreRounds):
+        return _explain_rounds(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
     read = _names(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
@@ -87,6 +90,63 @@ def _explain_draws(plan: Plan) -> list[str]:
     ]
 
 
+def _explain_rounds(plan: Plan) -> list[str]:
+    crossing, unit = plan.crossing(), plan.mechanism.person
+    assert isinstance(crossing, ScoreRounds)
+    names = [column.name for column in crossing.sums.design]
+    sd = crossing.law.of_round(0).sd[0] / crossing.unit
+    lines = [
+        f"Mechanism: {plan.mechanism.kind}; the rows are read {crossing.passes} times, once for each round.",
+        f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {_names(crossing.columns)}; {_unit(unit)}.",
+        *(_about_round(crossing, place, names) for place in range(crossing.passes)),
+        f"Releases beside it: the point of each round, and the number of {'rows' if unit is None else 'people'}.",
+        f"Noise: {crossing.law.noise}; in round 1, standard deviation {sd:.3g} on each score. Later it follows from "
+        "the point, at a price that is fixed beforehand.",
+        f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
+    ]
+    if (least := useful_from(crossing)) > _MANY:
+        lines.append(
+            f"Useless below about {least:,.0f} rows: with {len(names)} coefficients, noise is larger than what the "
+            f"rows say about any of them.{_PURE_HINT if crossing.sums.laplace else ''}"
+        )
+    if unit is not None:
+        lines.append(
+            f"Everyone: at most {unit.max_rows} row{'s' if unit.max_rows > 1 else ''} of each person count. Of who has "
+            "more, a fixed choice counts and the rest is cut; who has fewer adds less."
+        )
+    return [*lines, *(_about_column(name, plan) for name in crossing.columns), about_types()]
+
+
+_MANY = 1000
+_PURE_HINT = " A budget with a delta above 0 needs far less noise."
+
+
+def _about_round(crossing: ScoreRounds, place: int, names: list[str]) -> str:
+    share = f"{float(crossing.shares[place]):.0%} of the budget"
+    size = len(names)
+    scores = f"{size} score{'s' if size > 1 else ''} ({_some(tuple(names))})"
+    matrix = f" and the {size * (size + 1) // 2} entries of their information" if crossing.matrix[place] > 0 else ""
+    where = (
+        "at 0" if place == 0 else f"at a point that {'round 1 leads' if place == 1 else f'rounds 1 to {place} lead'} to"
+    )
+    return f"Releases in round {place + 1}: {scores}{matrix}, {where}; {share}."
+
+
+def useful_from(crossing: ScoreRounds) -> float:
+    """The number of rows from which all rounds' noise on a score is below what the rows' own scores vary by.
+
+    The scores of n rows have a standard deviation of about sqrt(n w / 3), w the information of a row at 0 and 1/3 the
+    mean square of a number that is uniform on its bounds. All rounds together have the noise of one with their whole
+    price.
+    """
+    laplace = crossing.sums.laplace
+    law = crossing.law
+    part = float(crossing.shares[0])
+    sd = law.of_round(0).sd[0] / crossing.unit * (part if laplace else part**0.5)
+    weight = crossing.sums.table.curves(0, 0)[0][1][0][1] / crossing.sums.table.weight_unit
+    return 3 * sd**2 / weight
+
+
 def _drawn(crossing: Crossing, law: DrawLaw) -> tuple[str, str]:
     """What is released, and of what."""
     if isinstance(crossing, DescentPoint):
@@ -142,6 +202,22 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
             "sample": crossing.law.to_plain(),
             "assumes": list(crossing.assumes),
             "assumes_unless_text": [TYPED_ELSEWHERE],
+            "budget": plan.budget.to_plain(),
+            "plan": plan.to_plain(),
+        }
+    if isinstance(crossing, ScoreRounds):
+        return {
+            "columns": list(crossing.columns),
+            "entries": list(crossing.entries),
+            "unit": crossing.unit,
+            "unit_of_privacy": _unit_plain(plan.mechanism.person),
+            "kind": plan.mechanism.kind,
+            "rounds": [
+                {"share": float(share), "matrix": float(matrix)}
+                for share, matrix in zip(crossing.shares, crossing.matrix, strict=True)
+            ],
+            "first_round": crossing.law.to_plain(),
+            "useful_from": useful_from(crossing),
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),
         }

@@ -41,6 +41,11 @@ class StreamPart(Part):
     waiting: list[Any]
     """The stream that was opened for its schema and has given no row yet."""
 
+    @property
+    def read_once(self) -> bool:
+        """It may be."""
+        return True
+
     def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         """As they come."""
         return self.waiting.pop() if self.waiting else pa.RecordBatchReader.from_stream(self.data)
