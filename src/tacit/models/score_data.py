@@ -14,9 +14,6 @@ from tacit.models.score_steps import default_prior, discount, estimate, positive
 from tacit.samplers.score_chain import Layout
 
 
-POWER = 1.5
-
-
 def layout(rounds: Sequence[Round]) -> Layout:
     """How a site's numbers are packed."""
     return Layout(len(rounds[0].point), tuple(one.matrix for one in rounds), rounds[0].laplace)
@@ -69,7 +66,7 @@ def site_arrays(
             arrays["matrix_extra"].append(np.sqrt(spread + least**2))
     arrays |= {
         "n": [n],
-        "most": [n * float(np.max(model.curve.information(np.linspace(-15, 60, 3001)))), POWER],
+        "most": [n * float(np.max(model.curve.information(np.linspace(-15, 60, 3001))))],
         "anchor": anchor,
         "mean": model.mean,
         "covariance": model.covariance,
