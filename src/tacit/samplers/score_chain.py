@@ -6,7 +6,7 @@ w(eta) = M'(eta). At a public anchor theta_a, an estimate from all rounds, the i
 Away from the anchor a normal stand-in for x is used, with n E[w x x'] = H at the anchor, bent so that it has the rows'
 J there: with C'H C = J and tau(theta) = theta_a + C (theta - theta_a),
 
-    A(theta) = n E[b(x'tau)],  b' = M;     gradient  g(theta) = C'n E[x M(x'tau)];     Hessian  J(theta) = C'n E[w x x'] C.
+    A(theta) = n E[b(x'tau)],  b' = M;    gradient  g(theta) = C'n E[x M(x'tau)];    Hessian  J(theta) = C'n E[w x x'] C.
 
 A is convex, J(theta_a) = J, and whatever x really is enters at third order in theta - theta_a only. The rows' own
 estimate, the root hat of their score, makes everything that is released:
@@ -22,10 +22,10 @@ So without noise the posterior of theta is prior times the likelihood of the row
 noise, normal or Laplace, scores never leave what rows can add up to.
 
 Unknowns: theta, and for each site hat and B, J = R B B'R', with B lower triangular, its diagonal in logarithms, and
-R R' the stand-in's information at the anchor. Prior of J: |J|^(3/2) on the cone of matrices that rows in a box can have,
-J_jj <= J_00 <= n max w. (A flat one makes small eigenvalues too small, because theta is integrated out under a wide
-prior: intervals are then up to three times too wide, and with a power of 3 too narrow.) Given J, hat and then theta have
-coordinates in which they are about standard normal; all of them are whitened at the peak, for NUTS.
+R R' the stand-in's information at the anchor. Prior of J: |J|^(3/2) on the cone of matrices that rows in a box can
+have, J_jj <= J_00 <= n max w. (A flat one makes small eigenvalues too small, because theta is integrated out under a
+wide prior: intervals are then up to three times too wide, and with a power of 3 too narrow.) Given J, hat and then
+theta have coordinates in which they are about standard normal; all of them are whitened at the peak, for NUTS.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import log_ndtr, ndtr
 
-from tacit.models.score_curve import Curve
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
 from tacit.samplers.peak_chain import climb
+from tacit.samplers.score_curve import Curve
 
 _STEPS = 30  # of the search for the peak
 _POWER = 1.5  # of |J| in its prior
@@ -160,7 +160,7 @@ class _Posterior:
         bs = t[p * (1 + count) :].reshape(count, -1)
         prior = self.prior_sd**-2.0
         precision, pull = jnp.diag(prior), prior * self.prior_mean
-        value, residuals, later = 0.0, [], []
+        value, residuals, misfit, later = 0.0, [], [], []
         for i, (site, b) in enumerate(zip(self.sites, bs, strict=True)):
             data, anchor = site.data, site.data["anchor"]
             L = site.factor(b)
@@ -189,6 +189,7 @@ class _Posterior:
             value += volume + site.log_prior(b, L) + jnp.sum(jnp.log(jnp.diagonal(root_hat)))
             value += sum(site.log_noise(name, residual) for name, residual in missed.items())
             residuals += [(residual / site.spreads[name]).reshape(-1) for name, residual in missed.items()]
+            misfit.append(jnp.stack([jnp.max(jnp.abs(one)) for one in residuals[-2:]]))
             precision, pull = precision + there, pull + there @ hat
             later.append((site, C, L, hat, tau_hat, f_hat, q_hat, root_hat))
         theta, volume = _normal(precision, pull, t[:p])
@@ -208,6 +209,7 @@ class _Posterior:
             "hat": jnp.stack([one[3] for one in later]),
             "information": jnp.stack([one[2] @ one[2].T for one in later]),
             "reach": jnp.stack(reach),
+            "misfit": jnp.stack(misfit),
         }
         return value, jnp.concatenate(residuals), draw
 
@@ -215,8 +217,9 @@ class _Posterior:
 def score_chain(layouts: tuple[Layout, ...], curve: Curve, settings: Settings, *, depth: int = 8) -> Chain:
     """The chain for the packed numbers of `tacit.models.score_data`: the prior of theta, then the sites.
 
-    Draws: theta; for each site hat, the information J at the anchor, and ``reach``, the root of the mean square by which
-    the linear predictors of rows move between anchor and theta.
+    Draws: theta; for each site hat, the information J at the anchor, ``reach``, the root of the mean square by which
+    the linear predictors of rows move between anchor and theta, and ``misfit``, the largest residual of its released scores
+    and of its released matrices, in standard deviations of noise and discount.
     """
     p, count = layouts[0].p, len(layouts)
     q = p * (p + 1) // 2
@@ -261,7 +264,7 @@ def _normal(precision: Any, pull: Any, position: Any) -> tuple[Any, Any]:
 
 
 def normal_laplace(residual: Any, scale: Any, sd: Any) -> Any:
-    """log density of Laplace noise of ``scale`` b plus normal noise of ``sd`` s, for s > 30 b a normal one."""
+    """The log density of Laplace noise of ``scale`` b plus normal noise of ``sd`` s: for s > 30 b a normal one."""
     ratio = sd / scale
     small = jnp.minimum(ratio, 30.0)
     z = residual / jnp.maximum(sd, 1e-300)
