@@ -114,7 +114,7 @@ def test_pooling_rounds_without_discount_is_wrong():
 
 @pytest.mark.slow
 def test_laplace_noise_sites_and_releases_of_the_same_rows_agree_with_the_rows():
-    """Seed 8: two sites under Laplace noise, one of them released twice, and little noise: pooled rows' own estimate."""
+    """Seed 8: two sites under little Laplace noise, one of them released twice: the estimate of all rows."""
     rng = np.random.default_rng(8)
     tables = [_rows(5000, rng), _rows(5000, rng)]
     made = [_rounds(*tables[0], 0.01, rng, laplace=True), _rounds(*tables[1], 0.01, rng, laplace=True)]

@@ -6,7 +6,7 @@ w(eta) = M'(eta). At a public anchor theta_a, an estimate from all rounds, the i
 Away from the anchor a normal stand-in for x is used, with n E[w x x'] = H at the anchor, bent so that it has the rows'
 J there: with C'H C = J and tau(theta) = theta_a + C (theta - theta_a),
 
-    A(theta) = n E[b(x'tau)],  b' = M;    gradient  g(theta) = C'n E[x M(x'tau)];    Hessian  J(theta) = C'n E[w x x'] C.
+    A(theta) = n E[b(x'tau)],  b' = M;    gradient  g(theta) = C'n E[x M(x'tau)];   Hessian  J(theta) = C'n E[w x x'] C.
 
 A is convex, J(theta_a) = J, and whatever x really is enters at third order in theta - theta_a only. The rows' own
 estimate, the root hat of their score, makes everything that is released:
@@ -196,14 +196,14 @@ class _Posterior:
         value += volume - jnp.sum(((theta - self.prior_mean) / self.prior_sd) ** 2) / 2
         residuals.append((theta - self.prior_mean) / self.prior_sd)
         reach = []
-        for site, C, L, hat, tau_hat, f_hat, q_hat, root_hat in later:
+        for site, bend, factor, hat, tau_hat, f_hat, q_hat, root_hat in later:
             far = theta - site.data["anchor"]
-            tau = site.data["anchor"] + C @ far
+            tau = site.data["anchor"] + bend @ far
             step = tau - tau_hat
             linear = f_hat[0] * (site.data["mean"] @ step) + f_hat[1] * (q_hat @ step)
             value -= site.data["n"][0] * (site.moments(tau)[0][4] - f_hat[4] - linear)  # A(theta) - A(hat) - g'(...)
             residuals.append(jax.lax.stop_gradient(root_hat).T @ (theta - hat))
-            reach.append(jnp.sqrt(jnp.sum((L.T @ far) ** 2) / jnp.sum(L[0] ** 2)))
+            reach.append(jnp.sqrt(jnp.sum((factor.T @ far) ** 2) / jnp.sum(factor[0] ** 2)))
         draw = {
             "theta": theta,
             "hat": jnp.stack([one[3] for one in later]),
@@ -218,8 +218,8 @@ def score_chain(layouts: tuple[Layout, ...], curve: Curve, settings: Settings, *
     """The chain for the packed numbers of `tacit.models.score_data`: the prior of theta, then the sites.
 
     Draws: theta; for each site hat, the information J at the anchor, ``reach``, the root of the mean square by which
-    the linear predictors of rows move between anchor and theta, and ``misfit``, the largest residual of its released scores
-    and of its released matrices, in standard deviations of noise and discount.
+    the linear predictors of rows move between anchor and theta, and ``misfit``, the largest residual of its released
+    scores and of its released matrices, in standard deviations of noise and discount.
     """
     p, count = layouts[0].p, len(layouts)
     q = p * (p + 1) // 2
