@@ -18,6 +18,7 @@ fail: ``--fault normal`` (covariates assumed normal: `marginal` on kind noise) a
 as measurements of one score and one information). Cells that have a file in ``--out`` are not run again.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import argparse
@@ -135,13 +136,13 @@ def gradient_descent(x: Any, y: Any, link: Any, mu: float, rng: Any, size: int, 
 
 def score_posteriors(case: Case, x: Any, y: Any, epsilon: float, said: Any, rng: Any) -> tuple[Any, Any, Any, float]:
     """Mean, sd and central 95% interval (releases, p) from noisy scores; how many draws diverged."""
-    from tacit.models.score_curve import LINEAR, curve_of
     from tacit.models.score_data import layout, pack
     from tacit.models.score_steps import default_schedule
     from tacit.privacy.gaussian import mu_for
-    from tacit.samplers.backend import run
-    from tacit.samplers.chain import Settings
+    from tacit.runtime.backend import run
+    from tacit.runtime.chain import Settings
     from tacit.samplers.score_chain import score_chain
+    from tacit.samplers.score_curve import LINEAR, curve_of
 
     link, mu = link_of(case), mu_for(epsilon, DELTA)
     schedule = default_schedule(x.shape[1], len(x), mu)
@@ -180,8 +181,8 @@ def _summary(theta: Any) -> tuple[Any, Any, Any]:
 
 def own_of(case: Case, folder: Path, out: Path) -> tuple[Any, Any]:
     """The rows' own posterior, computed once for each case."""
-    from tacit.models.score_curve import LINEAR
     from tacit.models.score_steps import StandIn, default_prior
+    from tacit.samplers.score_curve import LINEAR
 
     path = out / f"own-{case.name}.json"
     if path.exists():
@@ -189,7 +190,12 @@ def own_of(case: Case, folder: Path, out: Path) -> tuple[Any, Any]:
         return np.array(found["mean"]), np.array(found["sd"])
     x, y = case.rows(folder)
     if case.family == "linear":  # least squares in the units of the data
-        raw = np.column_stack([np.ones(len(y)), *(np.clip(case.frame(folder)[name], *case.schema[name]) for name in list(case.schema)[1:])])
+        raw = np.column_stack(
+            [
+                np.ones(len(y)),
+                *(np.clip(case.frame(folder)[name], *case.schema[name]) for name in list(case.schema)[1:]),
+            ]
+        )
         inverse = np.linalg.inv(raw.T @ raw)
         mean = inverse @ raw.T @ y
         rest = y - raw @ mean

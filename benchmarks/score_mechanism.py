@@ -1,7 +1,11 @@
 """Noisy scores and information of a table, simulated in floating point with Gaussian noise."""
+
 from __future__ import annotations
+
 from typing import Any
+
 import numpy as np
+
 from tacit.models.score_round import Round
 from tacit.models.score_steps import Schedule, next_point
 
@@ -11,7 +15,8 @@ def row_values(kind: str, clamp: float, eta: Any, y: Any) -> tuple[Any, Any]:
     if kind == "logistic":
         mean = 1 / (1 + np.exp(-eta))
         return y - mean, mean * (1 - mean)
-    from scipy.special import pdtr, gammaln
+    from scipy.special import gammaln, pdtr
+
     C = int(clamp)
     eta = np.minimum(eta, 20.0)
     mu = np.exp(eta) if kind == "log" else np.logaddexp(0, eta)
@@ -25,7 +30,9 @@ def row_values(kind: str, clamp: float, eta: Any, y: Any) -> tuple[Any, Any]:
     # E[u^2] = slope^2 (E[(y/mu - 1)^2; y < C] + top^2 P(y >= C)); E[(y - mu)^2; y < C] by partial sums
     p0, p1, p2 = pdtr(C - 1, mu), pdtr(C - 2, mu) if C > 1 else 0 * mu, pdtr(C - 3, mu) if C > 2 else 0 * mu
     second = mu**2 * p2 + mu * p1 - 2 * mu * mu * p1 + mu**2 * p0
-    w = slope**2 * (np.maximum(second, 0) / mu**2 + np.where(y.max() >= -1, top**2 * np.where(mu < 1e-3 * C, 0, tail), 0))
+    w = slope**2 * (
+        np.maximum(second, 0) / mu**2 + np.where(y.max() >= -1, top**2 * np.where(mu < 1e-3 * C, 0, tail), 0)
+    )
     return u, w
 
 
@@ -36,16 +43,20 @@ def sensitivity(kind: str, clamp: float, theta: Any, alpha: float, beta: float) 
     eta = np.linspace(theta[0] - reach, theta[0] + reach, 61)
     ys = [0.0, 1.0] if kind == "logistic" else [0.0, clamp / 2, clamp]
     pairs = [row_values(kind, clamp, eta, np.full_like(eta, y)) for y in ys]
-    rho = np.concatenate([u for u, _ in pairs]); omega = np.concatenate([w for _, w in pairs])
+    rho = np.concatenate([u for u, _ in pairs])
+    omega = np.concatenate([w for _, w in pairs])
     S, low = float(p), float(2 - p)
     r, rr, o, oo = rho[:, None], rho[None], omega[:, None], omega[None]
     a, b = alpha**2 * r * rr, beta**2 * o * oo
-    c = np.where(b > 0, np.clip(-a / np.maximum(2 * b, 1e-300), low, S), np.where(a > 0, low, S))
+    with np.errstate(over="ignore"):
+        c = np.where(b > 0, np.clip(-a / np.maximum(2 * b, 1e-300), low, S), np.where(a > 0, low, S))
     D2 = alpha**2 * S * (r * r + rr * rr) - 2 * a * c + beta**2 * S * S * (o * o + oo * oo) - 2 * b * c * c
     return float(np.sqrt(D2.max()))
 
 
-def release(x: Any, y: Any, link: Any, mu: float, schedule: Schedule, rng: Any, step: Any = next_point) -> tuple[list[Round], list[Any]]:
+def release(
+    x: Any, y: Any, link: Any, mu: float, schedule: Schedule, rng: Any, step: Any = next_point
+) -> tuple[list[Round], list[Any]]:
     """K rounds: points, noise scales and values."""
     n, p = x.shape
     clamp = float(link.clamp or 1.0)
@@ -56,7 +67,6 @@ def release(x: Any, y: Any, link: Any, mu: float, schedule: Schedule, rng: Any, 
     for share, matrix in zip(schedule.shares, schedule.matrix, strict=True):
         theta = np.array(point)
         alpha, beta = np.sqrt(1 - matrix), np.sqrt(matrix)
-        unit = 1.0 if link.kind == "logistic" else clamp  # both parts in units of what a row can add
         D = sensitivity(link.kind, clamp, theta, alpha, beta) / (mu * np.sqrt(share))
         u, w = row_values(link.kind, clamp, x @ theta, y)
         own = [u @ x + D / alpha * rng.standard_normal(p)]

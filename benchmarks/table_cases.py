@@ -1,5 +1,6 @@
 """The regressions of the study of real tables: public tables, and bounds as a person would declare them beforehand."""
 
+# ruff: noqa: C408, E501
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -57,7 +58,14 @@ class Case:
 
 
 YES = ["no", "yes"]
-WINE = dict(alcohol=(8, 15), volatile_acidity=(0, 1.6), sulphates=(0, 2), ph=(2.5, 4.5), residual_sugar=(0, 70), chlorides=(0, 0.7))
+WINE = dict(
+    alcohol=(8, 15),
+    volatile_acidity=(0, 1.6),
+    sulphates=(0, 2),
+    ph=(2.5, 4.5),
+    residual_sugar=(0, 70),
+    chlorides=(0, 0.7),
+)
 HEALTH = dict(age_years=(20, 80), bmi=(12, 90), systolic_bp1=(70, 230), hdl_mgdl=(10, 190), gender=["male", "female"])
 KIN = {f"theta{i}": (-1.6, 1.6) for i in range(1, 9)}
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.models.score_curve import LINEAR
 from tacit.models.score_round import Round
 from tacit.models.score_steps import default_prior, discount, estimate, positive, stand_in, symmetric
 from tacit.samplers.score_chain import Layout
-
-POWER = 1.5
+from tacit.samplers.score_curve import LINEAR
 
 
 def layout(rounds: Sequence[Round]) -> Layout:
@@ -68,7 +66,7 @@ def site_arrays(
             arrays["matrix_extra"].append(np.sqrt(spread + least**2))
     arrays |= {
         "n": [n],
-        "most": [n * float(np.max(model.curve.information(np.linspace(-15, 60, 3001)))), POWER],
+        "most": [n * float(np.max(model.curve.information(np.linspace(-15, 60, 3001))))],
         "anchor": anchor,
         "mean": model.mean,
         "covariance": model.covariance,
@@ -76,6 +74,32 @@ def site_arrays(
         "basis": basis,
     }
     return arrays, prior
+
+
+def warnings(reach: Any, misfit: Any, entries: int) -> list[str]:
+    """What to say of a posterior, from the draws (draws, sites) of ``reach`` and (draws, sites, 2) of ``misfit``.
+
+    ``entries`` is how many numbers were released. False alarms of the second: 1 in 10,000 where the model holds.
+    """
+    from scipy.special import ndtri
+
+    found = []
+    limit = -float(ndtri(0.5e-4 / max(entries, 1)))
+    worst = float(np.max(np.median(misfit, axis=0)))
+    if worst > limit:
+        found.append(
+            f"A released score or information lies {worst:.0f} standard deviations from what the posterior predicts: "
+            "the model does not describe these rows, or the release is not what it says."
+        )
+    if float(np.max(np.median(reach, axis=0))) > REACH:
+        found.append(
+            "The noise leaves coefficients possible at which the rows' information was not measured: the posterior "
+            "there rests on the prior and on normally distributed covariates. More rows or a larger budget help."
+        )
+    return found
+
+
+REACH = 1.0  # beyond it the linear predictor of a usual row is further from the anchor than the anchored link carries
 
 
 def pack(
@@ -86,6 +110,9 @@ def pack(
     pooled: bool = False,
 ) -> Any:
     """The numbers of one dataset for `tacit.samplers.score_chain`: sites of rounds, values and n.
+
+    Several releases of the same rows are one site: their rounds one after the other. The default prior is that of the
+    first site.
 
     ``pooled`` is a fault for tests of the method, with the chain of kind "linear": rounds count as measurements of one
     score and one information.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tacit.bibliography import Paper
 from tacit.errors import InputError, expected
 from tacit.models.score_round import Round, ScoreLayout
 from tacit.noise.noise import Noise
@@ -53,6 +54,7 @@ class ScoreLaw:
     """The ``noise`` by its name, and the rounds in order."""
 
     kind: ClassVar[str] = "rounds"
+    papers: ClassVar[tuple[Paper, ...]] = ()
 
     noise: str
     rounds: tuple[NoisyRound, ...]

@@ -30,8 +30,8 @@ def score_numbers(problem: Problem, sites: Sequence[tuple[Sequence[Round], Seque
 
 
 def _score(problem: Problem, settings: Settings) -> Chain:
-    from tacit.models.score_curve import curve_of
     from tacit.samplers.score_chain import Layout, score_chain
+    from tacit.samplers.score_curve import curve_of
 
     model = problem.model
     assert isinstance(model, ScoreModel)

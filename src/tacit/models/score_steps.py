@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from tacit.models.score_curve import Curve, curve_of
 from tacit.models.score_round import Round
+from tacit.samplers.score_curve import Curve, curve_of
 
 LIMIT = 32.0  # of each entry of a point: beyond it no linear predictor of a mapped row says more
 _USUAL_MEAN, _USUAL_VARIANCE = 0.5, 0.12  # of a column in mapped units
@@ -115,7 +115,10 @@ def estimate(
     kept: Any = (theta, np.zeros(p), np.eye(p))
     for _ in range(40):
         bend = positive(model.information(theta), 1e-12 * model.n)
-        weights = [np.linalg.inv(sd**2 * np.eye(p) + discount(bend, theta - at)[0] * bend) for sd, at in zip(noise, points, strict=True)]
+        weights = [
+            np.linalg.inv(sd**2 * np.eye(p) + discount(bend, theta - at)[0] * bend)
+            for sd, at in zip(noise, points, strict=True)
+        ]
         spread = np.linalg.inv(sum(weights))
         mean = spread @ sum(w @ one for w, one in zip(weights, implied, strict=True))
         residual, inner = mean - model.mean_score(theta), np.linalg.inv(spread + bend)
@@ -134,7 +137,7 @@ def estimate(
 
 
 def discount(information: Any, step: Any) -> tuple[float, float]:
-    """How far a stand-in anchored at one point is to be trusted at another: what multiplies J in the variance of a score.
+    """What multiplies J in the variance of a score away from the anchor, and J x J in that of an information.
 
     With d^2 = step'J step / J_00, the mean square by which the linear predictors of rows move, the remainder of a score
     is at most of the order d |step|_J in units of J^(1/2), and that of an information d in units of J.

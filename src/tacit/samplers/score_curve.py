@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ _ROOT = float(np.sqrt(2 * np.pi))
 
 @lru_cache(maxsize=16)
 def curve_of(kind: str, clamp: int | None = None) -> Curve:
-    """The curve of a link: logistic; or of a count up to ``clamp`` with the mean e^eta (log) or log(1 + e^eta) (softplus)."""
+    """The curve of a link: logistic, or for counts up to ``clamp`` log (mean e^eta) or softplus (log(1 + e^eta))."""
     if kind == "logistic":
         heights, rates = np.array(_LOGISTIC).T
         return Curve(heights, np.zeros(len(rates)), 1 / rates)
@@ -72,9 +73,11 @@ def curve_of(kind: str, clamp: int | None = None) -> Curve:
     top = float(clamp or 1)
     centres = np.arange(_LOWEST, (np.log(top) if kind == "log" else top) + _ABOVE, _SPACING)
     if kind != "log":  # beyond 6 the mean grows like eta, and the information falls slowly
-        centres = np.concatenate([centres[centres < 6], np.arange(6.0, max(top, 6.0) * 1.3 + 3, max(2 * _SPACING, top / 40))])
+        centres = np.concatenate(
+            [centres[centres < 6], np.arange(6.0, max(top, 6.0) * 1.3 + 3, max(2 * _SPACING, top / 40))]
+        )
     gaps = np.gradient(centres)
-    eta = np.concatenate([np.linspace(a, b, 4, endpoint=False) for a, b in zip(centres[:-1], centres[1:], strict=True)])
+    eta = np.concatenate([np.linspace(a, b, 4, endpoint=False) for a, b in pairwise(centres)])
     target = count_information(kind, int(top), eta)
     bells = np.exp(-(((eta[:, None] - centres) / (1.2 * gaps)) ** 2) / 2) / _ROOT / (1.2 * gaps)
     scale = np.maximum(target, 0.3 * np.maximum.accumulate(target))[:, None]  # beyond the clamp it falls off a cliff
