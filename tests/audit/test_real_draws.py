@@ -177,6 +177,17 @@ def test_more_than_three_parameters_are_compared_with_a_weighted_run():
     assert draw_tests(crossing.loss, numbers, moved, law, records)["fit"] < 1e-6
 
 
+def test_a_network_has_nothing_to_be_compared_with():
+    """Its modes are not where least squares of a row would be; there was an error in place of these words."""
+    schema = tacit.Schema(y=(-1, 1), a=(-1, 1), b=(-1, 1))
+    said = tacit.PosteriorSample(loss="beta-divergence", gamma=1e-7, assume="converged", options={"sigma_min": 0.1})
+    plan = tacit.Plan(tacit.Network("y ~ a + b", hidden=3), schema, tacit.ApproxDP(1.0, 1e-5), said)
+    loss, numbers = plan.crossing().loss, dict(plan.crossing().drawn.numbers)
+    table = np.array([[1.0, 0.2, 0.1], [1.0, -0.3, 0.4]]), np.array([0.1, 0.2])
+    draws = Draws(np.full((30, len(loss.parameters)), 0.2), 0.5 / 2**20)
+    assert "many modes" in reference(loss, numbers, table, draws, 0).words
+
+
 # The violations that were found.
 
 

@@ -106,6 +106,19 @@ def test_rows_are_made_once_and_written_after_each(tmp_path):
     assert _smaller({"error": "x", "seconds": 0}, SHORT)
 
 
+def test_a_failure_is_said_and_keeps_the_earlier_row(tmp_path, monkeypatch):
+    key = "bernoulli / local, randomized-response"
+    few = replace(SHORT, runs=0)
+    names = {"family": "bernoulli", "mechanism": "local", "method": "", "version": tacit.__version__}
+    earlier = {**names, **_made("audits", AUDITED[key], few), "budget": "epsilon = 9"}
+    (tmp_path / FILE).write_text(json.dumps({**load(tmp_path), "audits": {key: earlier}}))
+    monkeypatch.setattr("tacit.certificates.make._apart", lambda *_: {"error": "ValueError: planted", "seconds": 0})
+    said = []
+    state = make(tmp_path, few, only=key, say=said.append)
+    assert f"audits: {key}: ValueError: planted; the earlier row is kept" in said
+    assert state["audits"][key] == earlier
+
+
 def test_the_page_shows_figures_refusals_and_failures():
     plan = AUDITED["bernoulli / noise, discrete-laplace"].plan
     case, other = (Case("linear", "m", method, plan, None) for method in ("k", "l"))  # type: ignore[arg-type]

@@ -131,11 +131,15 @@ PANDAS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def pandas_declared(table: Table, folder: Path) -> Any:
-    """Read as text, and then made of types that were chosen beforehand, cell by cell."""
+    """Read as text, and then made of types that were chosen beforehand, cell by cell.
+
+    Of what pandas takes for missing by itself, only an empty cell is: two people called NA and null would be one.
+    """
     import pandas as pd
 
     path = text_media.csv(table, folder)
-    frame = whole(pd.read_csv(path, dtype=str, encoding_errors="surrogateescape"), table)
+    read_as = {"dtype": str, "keep_default_na": False, "na_values": [""], "encoding_errors": "surrogateescape"}
+    frame = whole(pd.read_csv(path, **read_as), table)
     for place, (name, kind) in enumerate(table.kinds.items()):
         if kind in PANDAS:
             stored, read = PANDAS[kind]

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -323,3 +324,11 @@ def test_an_edited_release_in_a_posterior_is_told(posterior, holder):
     loaded.tree.attrs["release"] = json.dumps(plains)
     page = tacit.report(tacit.Posterior(loaded.tree), quick=True, keys=[holder[1]])
     assert "signature wrong: the release is not the one that was signed" in page
+
+
+def test_a_signed_release_and_a_key_of_the_first_format_stay_good():
+    """Files that were written once; the private key is gone."""
+    old = Path(__file__).parents[1] / "formats"
+    signed = tacit.Release.load(old / "release-1-signed.json")
+    assert signed == tacit.Release.load(old / "release-1.json")
+    assert signed.check_signature(old / "key-1.pub").status == "signed"

@@ -138,7 +138,8 @@ def make(
         with writing:
             known = state[kind].get(case.key)
             if "error" in figures and known is not None and "error" not in known:
-                return True  # a good row is not replaced by a failure
+                say(f"{kind}: {case.key}: {figures['error']}; the earlier row is kept")
+                return True
             names = {"family": case.family, "mechanism": case.mechanism, "method": case.method}
             state[kind][case.key] = {**names, **figures, "version": __version__}
             state["made_with"] = versions()

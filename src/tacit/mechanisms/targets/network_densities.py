@@ -47,3 +47,6 @@ class NetworkNormal(Normal):
     def rugged(self) -> bool:
         """Networks have many modes."""
         return True
+
+    def fitted(self, x: Any, y: Any) -> None:
+        """Nothing: least squares say where the mode of a linear predictor is, and nothing about a network's."""
