@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.newton import Newton, ScoreRounds
+from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_law import FAILED, DrawLaw
@@ -18,11 +19,11 @@ from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.models.score_law import ScoreLaw
 from tacit.models.score_method import score_numbers
-from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.posterior import Posterior
+from tacit.posterior.score_sites import score_sites
 from tacit.posterior.tree import build_tree, check_screens, observed_data, posterior_axes
 from tacit.protocols.client import Client
 from tacit.release import Release, as_release
@@ -114,10 +115,15 @@ def _site(releases: Sequence[Release]) -> Site:
     """The rows that some releases are about; posterior draws stand alone."""
     first = releases[0]
     if any(isinstance(one.law, ScoreLaw) for one in releases):
-        if len(releases) > 1:
-            raise expected("release", len(releases), "to be one alone for each dataset where scores came in rounds")
-        assert isinstance(first.law, ScoreLaw)
-        return Site(first.n, (), rounds=first.law.layout)
+        layouts = [one.law.layout for one in releases if isinstance(one.law, ScoreLaw)]
+        if len(layouts) < len(releases) or len({layout.laplace for layout in layouts}) > 1:
+            raise expected(
+                "release",
+                first.id,
+                "to be pooled with releases of the same rows that have scores and noise of its kind",
+            )
+        matrix = tuple(one for layout in layouts for one in layout.matrix)
+        return Site(first.n, (), rounds=replace(layouts[0], matrix=matrix))
     if not any(isinstance(one.law, DrawLaw) for one in releases):
         return Site(first.n, tuple(one.noise for one in releases))
     if len(releases) > 1:
@@ -132,13 +138,7 @@ def numbers_of(problem: Problem, releases: Sequence[Release]) -> list[Any]:
     """What a method is given of releases: their values, and with scores in rounds the points and scales, too."""
     if not any(site.rounds is not None for site in problem.sites):
         return [value for one in releases for value in one.values]
-    sites: list[tuple[Any, Any, int]] = []
-    for one in releases:
-        if not isinstance(one.law, ScoreLaw):
-            raise expected("release", one.id, "to have scores in rounds, as what it is pooled with")
-        values = [[value / one.unit for value in some] for some in one.law.split(one.values)]
-        sites.append((one.law.facts(one.unit), values, one.n))
-    return score_numbers(problem, sites)
+    return score_numbers(problem, score_sites(releases))
 
 
 def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
@@ -190,6 +190,8 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
 
 def _check_pools(problem: Problem, name: str) -> None:
     methods = problem.methods
+    if problem.surveys and any(site.rounds is not None for site in problem.sites):
+        raise expected("reports", len(problem.surveys), "to be left out: scores in rounds are pooled with each other")
     if len(problem.sites) + len(problem.surveys) > 1 and any(site.sample is not None for site in problem.sites):
         raise expected("release", len(problem.sites), "to be one alone: posterior draws are not pooled")
     for field, needed, what in (
@@ -224,9 +226,7 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
 def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """`prior_for` the plan's model, and then the public rows that a plan of posterior draws names: counted once."""
     mechanism = plan.mechanism
-    if isinstance(mechanism, Newton):
-        return _changed(ScorePrior(), prior)
-    found = prior_for(plan.model, plan.schema, prior)
+    found = _changed(mechanism.default_prior(plan.model, plan.schema), prior)
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found
     assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one

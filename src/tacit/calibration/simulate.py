@@ -12,11 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from tacit.boundary import collect, needed
-from tacit.calibration.misspecification import Disturbance
+from tacit.calibration.misspecification import SHAPES, Disturbance
 from tacit.errors import expected
-from tacit.infer import check_settings, numbers_of, posterior_arrays, prior_for, problem_for, problem_of, summary_of
+from tacit.infer import (
+    check_settings,
+    numbers_of,
+    posterior_arrays,
+    prior_for,
+    prior_of,
+    problem_for,
+    problem_of,
+    summary_of,
+)
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.newton import Newton
 from tacit.models.model import Prior
+from tacit.models.moment_regression import MomentRegression
+from tacit.models.score_model import ScorePrior
+from tacit.models.score_rows import draw_score_rows
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
@@ -46,10 +59,10 @@ class Simulation:
     parameters: Mapping[str, Any]
     exact: tuple[int, ...]
 
-    def numbers(self) -> Any:
-        """What a method is given: the released integers, or the summary of the reports."""
+    def numbers(self, prior: Prior | None = None) -> Any:
+        """What a method is given: the released integers, or the summary of the reports; with scores the prior, too."""
         if isinstance(self.release, Release):
-            return numbers_of(problem_of(self.release.plan, None, self.release.n), [self.release])
+            return numbers_of(problem_of(self.release.plan, prior, self.release.n), [self.release])
         return [v for group in self.release.groups for v in summary_of(group.plan.model, group.client, group.values)]
 
     def non_private(self, *, seed: int = 0, draws: int = 1000, prior: Any = None) -> dict[str, Any]:
@@ -85,9 +98,12 @@ def simulate(
         raise expected("n", n, f"to be a whole number of rows from 1 to {_MOST_ROWS}: they are all held in memory")
     check_settings(warmup=0, draws=4, chains=1, seed=seed)
     rng = np.random.default_rng(seed)
-    if parameters is None:
-        parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
-    rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
+    if isinstance(plan.mechanism, Newton):
+        parameters, rows = _scored(plan, prior, parameters, n, disturb, rng)
+    else:
+        if parameters is None:
+            parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
+        rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
     if disturb is not None:
         rows = disturb.applied(rows, dict(parameters), plan.model, plan.schema, rng)
     if isinstance(plan.mechanism, Local):
@@ -117,6 +133,20 @@ def simulate(
     )
     exact = [total for one in seen if isinstance(one, Sums) for total in one.totals]
     return Simulation(release, parameters, tuple(exact))
+
+
+def _scored(
+    plan: Plan, prior: Any, parameters: Mapping[str, Any] | None, n: int, disturb: Disturbance | None, rng: Any
+) -> tuple[Mapping[str, Any], Any]:
+    """Coefficients and rows for scores in rounds, which say nothing about how covariates are distributed."""
+    model, said = plan.model, prior_of(plan, prior)
+    assert isinstance(model, MomentRegression)
+    assert isinstance(said, ScorePrior)
+    if disturb is not None and disturb.kind in SHAPES:
+        raise expected("disturb", disturb.kind, "to be another: covariates of all shapes are made up for scores anyway")
+    if parameters is None:
+        parameters = {"theta": said.fixed().theta_sd * rng.standard_normal(len(model.design(plan.schema).columns))}
+    return parameters, draw_score_rows(model, plan.schema, parameters["theta"], n, rng)
 
 
 def _reports(rows: Any, plan: Plan, seed: int) -> Reports:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self
 from tacit.bibliography import Paper
 from tacit.errors import expected
 from tacit.mechanisms.person import Person
-from tacit.models.model import Model
+from tacit.models.model import Model, Prior
 from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
@@ -141,6 +141,10 @@ class Mechanism(ABC):
     def whole_rows(self) -> bool:
         """Whether the price is for replacing a whole row; if not, no ledger pays it, as its totals are about rows."""
         return True
+
+    def default_prior(self, model: Model, schema: Schema) -> Prior:
+        """The prior that is used unless another is asked for: the family's."""
+        return model.default_prior(schema)
 
     @abstractmethod
     def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Crossing | Client:

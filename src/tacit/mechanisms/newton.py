@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import AVELLA_2023, Paper
 from tacit.errors import BROKEN, BrokenMediumError, InputError, did_you_mean, expected
 from tacit.mechanisms.mechanism import Central, Crossing, Law, Read
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
 from tacit.models.model import Model
 from tacit.models.score_law import MOST_ROUNDS, NoisyRound, ScoreLaw
-from tacit.models.score_model import ScoreLink, ScoreModel
+from tacit.models.score_model import ScoreLink, ScoreModel, ScorePrior
 from tacit.models.score_round import Round
 from tacit.noise.calibration import base_scale, mu_squared_of, root_above
 from tacit.noise.discrete_laplace import DiscreteLaplace
@@ -252,6 +253,15 @@ class Newton(Central):
         """The unit of privacy, where it is not a row."""
         return self.unit
 
+    @property
+    def papers(self) -> tuple[Paper, ...]:
+        """Noisy Newton steps."""
+        return (AVELLA_2023,)
+
+    def default_prior(self, model: Model, schema: Schema) -> ScorePrior:
+        """As wide as the covariates are found to be narrow: of coefficients alone."""
+        return ScorePrior()
+
     def schedule(self, columns: int, budget: Guarantee) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """The shares of rounds, which sum to 1, and of their matrices."""
         usual = _PURE
@@ -276,6 +286,10 @@ class Newton(Central):
         if law is not None and not isinstance(law, ScoreLaw):
             raise expected("rounds", law.kind, f"to be {ScoreLaw.kind}")
         laplace = isinstance(budget, PureDP)
+        if not model.score_sums(schema).region.constant:
+            raise expected(
+                "kind", self.kind, "of [mechanism] to meet a formula with an intercept: leave out - 1 or + 0"
+            )
         sums = replace(model.score_sums(schema), laplace=laplace, empty=self.unit is not None)
         shares, matrix = self.schedule(len(sums.design), budget)
         if law is not None and (self.rounds, self.shares, self.matrix) == (None, None, None):

@@ -80,6 +80,11 @@ class ScoreLaw:
         """The noise of one round, counted from 0."""
         return NOISES[self.noise](self.rounds[place].every_scale())
 
+    @property
+    def sd(self) -> tuple[float, ...]:
+        """The standard deviation of the noise of every released number, in lattice units."""
+        return tuple(sd for place in range(len(self.rounds)) for sd in self.of_round(place).sd)
+
     def facts(self, unit: int) -> tuple[Round, ...]:
         """The rounds in real units; ``unit`` stands for a 1 in what was released."""
         return tuple(

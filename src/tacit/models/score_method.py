@@ -5,28 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tacit.bibliography import HOFFMAN_2014
 from tacit.models.model import Method, Problem
-from tacit.models.score_model import ScoreModel, ScorePrior
+from tacit.models.score_model import ScoreLink, ScoreModel, ScorePrior
 from tacit.models.score_round import Round
-from tacit.runtime.chain import Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
+
+ScoreSite = tuple[Sequence[Round], Sequence[Any], int]
+"""The rounds of a site, their values in real units, and n."""
 
 
-def score_numbers(problem: Problem, sites: Sequence[tuple[Sequence[Round], Sequence[Any], int]]) -> list[float]:
+def score_numbers(problem: Problem, sites: Sequence[ScoreSite]) -> list[float]:
     """What the chain of ``problem`` is given: of each site its rounds, their values in real units, and n.
 
     Points and scales differ between releases of one plan, so they are numbers like the values. So is the prior: its sds
     in mapped units follow from what was released about the covariates of the first site.
     """
     from tacit.models.score_data import pack
-    from tacit.models.score_steps import default_prior, stand_in
 
     model, said = problem.model, problem.prior
     assert isinstance(model, ScoreModel)
     assert isinstance(said, ScorePrior)
     link = model.score_link(problem.schema)
-    rounds, values, n = sites[0]
-    prior = default_prior(stand_in(rounds, values, n, link), said.slope, said.intercept)
-    return [float(number) for number in pack(sites, link, prior)]
+    return [float(number) for number in pack(sites, link, score_prior(said, sites[0], link))]
+
+
+def score_prior(said: ScorePrior, site: ScoreSite, link: ScoreLink) -> tuple[Any, Any]:
+    """Mean and sd of each coefficient in mapped units: as ``said``, and as the covariates of a site are spread."""
+    import numpy as np
+
+    from tacit.models.score_steps import default_prior, stand_in
+
+    rounds, values, n = site
+    if said.theta_sd is not None:
+        p = len(rounds[0].point)
+        return np.zeros(p), np.full(p, float(said.theta_sd))
+    return default_prior(stand_in(rounds, values, n, link), said.slope, said.intercept)
 
 
 def _score(problem: Problem, settings: Settings) -> Chain:
@@ -40,7 +54,14 @@ def _score(problem: Problem, settings: Settings) -> Chain:
     for site in problem.sites:
         assert site.rounds is not None
         layouts.append(Layout(site.rounds.coefficients, site.rounds.matrix, site.rounds.laplace))
-    return score_chain(tuple(layouts), curve_of(link.kind, link.clamp), settings)
+    drawn = score_chain(tuple(layouts), curve_of(link.kind, link.clamp), settings)
+
+    def chain(key: Any, packed: Any) -> tuple[Arrays, Arrays]:
+        found, info = drawn(key, packed)
+        worst = {name: found[name].reshape(len(found[name]), -1).max(axis=1) for name in ("reach", "misfit")}
+        return {"theta": found["theta"]}, {**info, **worst}
+
+    return chain
 
 
-SCORE = Method(_score, thin=2, sites=True)
+SCORE = Method(_score, thin=2, sites=True, releases=True, papers=(HOFFMAN_2014,))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tacit.errors import expected
 from tacit.models.model import Model, Prior
 from tacit.schema import Schema
 from tacit.statistics.score_sums import ScoreSums
+
+USUAL_SD = 2.5
+"""Of a coefficient in mapped units, where a prior leaves its width to the release and there is none yet."""
 
 
 class ScoreLink(NamedTuple):
@@ -24,17 +27,24 @@ class ScorePrior(Prior):
     """A normal prior of each coefficient, as wide as regression tools take it.
 
     ``slope`` is its sd times the sd of the covariate, which the release tells; ``intercept`` the sd of the linear
-    predictor at the covariates' mean.
+    predictor at the covariates' mean. ``theta_sd`` is the sd of every coefficient in mapped units instead of both.
     """
 
     slope: float = 2.5
     intercept: float = 5.0
+    theta_sd: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("slope", "intercept"):
+        for name in ("slope", "intercept", "theta_sd"):
             value = getattr(self, name)
+            if name == "theta_sd" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
                 raise expected(name, value, "to be a number above 0 and below 1e6")
+
+    def fixed(self) -> ScorePrior:
+        """The same where its width is said, else one of a usual width: what can be drawn from without a release."""
+        return self if self.theta_sd is not None else replace(self, theta_sd=USUAL_SD)
 
 
 @dataclass(frozen=True)

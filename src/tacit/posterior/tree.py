@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -67,10 +68,15 @@ def check_screens(screens: Sequence[Screen], releases: Sequence[Release]) -> Non
 def observed_data(evidence: Sequence[Release | PublishedReports]) -> dict[str, Any]:
     """The released numbers among the evidence, as a posterior shows them."""
     releases = [one for one in evidence if isinstance(one, Release)]
+    entries = list(dict.fromkeys(entry for one in releases for entry in one.entries))
+    found = [dict(zip(one.entries, one.values, strict=True)) for one in releases]
     return {
-        "released": [[v / one.unit for v in one.values] for one in releases],
+        "released": [
+            [own[entry] / one.unit if entry in own else math.nan for entry in entries]  # rounds may be fewer in one
+            for one, own in zip(releases, found, strict=True)
+        ],
         "release": [one.id for one in releases],
-        "entry": list(releases[0].entries) if releases else [],
+        "entry": entries,
     }
 
 

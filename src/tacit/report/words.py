@@ -14,6 +14,7 @@ from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.models.draw_law import DrawLaw
+from tacit.models.score_law import ScoreLaw
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.schema import Category
@@ -94,16 +95,16 @@ def _explain_rounds(plan: Plan) -> list[str]:
     crossing, unit = plan.crossing(), plan.mechanism.person
     assert isinstance(crossing, ScoreRounds)
     names = [column.name for column in crossing.sums.design]
-    sd = crossing.law.of_round(0).sd[0] / crossing.unit
     lines = [
         f"Mechanism: {plan.mechanism.kind}; the rows are read {crossing.passes} times, once for each round.",
         f"Reads: the column{'s' if len(crossing.columns) > 1 else ''} {_names(crossing.columns)}; {_unit(unit)}.",
         *(_about_round(crossing, place, names) for place in range(crossing.passes)),
         f"Releases beside it: the point of each round, and the number of {'rows' if unit is None else 'people'}.",
-        f"Noise: {crossing.law.noise}; in round 1, standard deviation {sd:.3g} on each score. Later it follows from "
-        "the point, at a price that is fixed beforehand.",
+        f"Noise: {crossing.law.noise}. In later rounds its size follows from the point, and what is said above is what "
+        "it would be at 0; the price is fixed beforehand.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
-        "Posterior: on trial. In simulations 95% intervals held 94 to 95% of the time with 5,000 rows, 89 to 95% with 500.",
+        "Posterior: on trial. In simulations 95% intervals held the truth 94 to 95% of the time with 5,000 rows, and "
+        "89 to 95% with 500.",
     ]
     if (least := useful_from(crossing)) > _MANY:
         lines.append(
@@ -130,7 +131,19 @@ def _about_round(crossing: ScoreRounds, place: int, names: list[str]) -> str:
     where = (
         "at 0" if place == 0 else f"at a point that {'round 1 leads' if place == 1 else f'rounds 1 to {place} lead'} to"
     )
-    return f"Releases in round {place + 1}: {scores}{matrix}, {where}; {share}."
+    sds = _noise_at_zero(crossing, place)
+    noise = f"noise with standard deviation {sds[0]:.3g} on a score"
+    if len(sds) > 1:
+        noise += f" and {' or '.join(dict.fromkeys(f'{sd:.3g}' for sd in sds[1:]))} on an entry"
+    return f"Releases in round {place + 1}: {scores}{matrix}, {where}; {share}, {noise}."
+
+
+def _noise_at_zero(crossing: ScoreRounds, place: int) -> list[float]:
+    """The standard deviations of a score and, with a matrix, of its entries on and off the diagonal, taken at 0."""
+    p = len(crossing.sums.design)
+    law = ScoreLaw(crossing.law.noise, (crossing.round_at(place, (0,) * p),))
+    sds = [sd / crossing.unit for sd in law.of_round(0).sd]
+    return [sds[0]] if len(sds) == p else [sds[0], sds[p], *sds[p + 1 : p + 2]]
 
 
 def useful_from(crossing: ScoreRounds) -> float:
@@ -214,8 +227,8 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
             "unit_of_privacy": _unit_plain(plan.mechanism.person),
             "kind": plan.mechanism.kind,
             "rounds": [
-                {"share": float(share), "matrix": float(matrix)}
-                for share, matrix in zip(crossing.shares, crossing.matrix, strict=True)
+                {"share": float(share), "matrix": float(matrix), "noise_at_zero": _noise_at_zero(crossing, place)}
+                for place, (share, matrix) in enumerate(zip(crossing.shares, crossing.matrix, strict=True))
             ],
             "first_round": crossing.law.to_plain(),
             "useful_from": useful_from(crossing),
