@@ -257,7 +257,8 @@ def method_for(problem: Problem, method: str | None) -> str:
                 "family", problem.model.family, "to be one that is inferred from draws; `tacit drawn` reads them"
             )
         if method is not None and method not in known:
-            raise expected("method", method, f"to be one for such a release: {', '.join(known)}")
+            kind = "scores in rounds" if problem.sites[0].rounds is not None else "posterior draws"
+            raise expected("method", method, f"to be one for {kind}: {', '.join(known)}")
         return method if method is not None else next(iter(known))
     central, local = bool(problem.sites), bool(problem.surveys)
     return method_name(problem.model, problem.schema, method, central=central, local=local)
