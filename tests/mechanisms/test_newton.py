@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from fractions import Fraction
 from unittest import mock
 
@@ -21,6 +23,7 @@ from tacit.release import Release
 from tacit.sources.csv_file import CsvFile
 from tacit.statistics.collector import Sums
 from tacit.statistics.score_sums import POINT_UNIT
+from tacit.statistics.score_tables import ScoreTable
 
 SCHEMA = tacit.Schema(y=["no", "yes"], x=(1, 5), age=(18, 90), sex=["f", "m"], visits=(0, 8))
 BUDGETS = {
@@ -402,6 +405,124 @@ def test_what_is_inferred_and_simulated(tmp_path):
     assert len(first.exact) == len(first.release.values)
     with pytest.raises(InputError, match="prior"):
         problem_of(made, {"theta_sd": 1.0}, 10)
+
+
+@pytest.mark.parametrize("formula", ["y ~ x - 1", "y ~ 0 + sex + x"])
+def test_a_formula_without_an_intercept_is_refused_before_a_row_is_read(formula):
+    with pytest.raises(InputError, match="a formula with an intercept"):
+        tacit.Plan(tacit.LogisticRegression(formula), SCHEMA, BUDGETS["pure"], Newton())
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e6, 1e12])
+@pytest.mark.parametrize("model", ["logistic", "ball", "log"])
+def test_what_was_paid_for_can_be_read_at_every_size_of_budget_and_point(model, size):
+    """Seed 3: a price that came out above the budget would refuse a release that was paid for. No warning either."""
+    rng = np.random.default_rng(3)
+    for budget in (tacit.PureDP(size), tacit.ApproxDP(size, 1e-6)):
+        made = tacit.Plan(MODELS[model], SCHEMA, budget, Newton(shares=[1, 1e-3], matrix=[0.999, 1e-6]))
+        crossing = made.crossing()
+        p = len(crossing.sums.design)
+        for far in (0.0, 1e-3, 255.0):
+            slopes = [0] * (p - 1) if far == 0.0 else np.rint(rng.uniform(-far, far, p - 1) * POINT_UNIT)
+            points = [(0,) * p, (200 * POINT_UNIT, *(int(t) for t in slopes))]
+            law = ScoreLaw(crossing.law.noise, tuple(crossing.round_at(k, point) for k, point in enumerate(points)))
+            assert made.central().checked(made.model, SCHEMA, budget, law).event().satisfies(budget)
+
+
+@pytest.mark.parametrize("name", ["logistic", "ball", "products", "log"])
+def test_a_row_has_its_integers_in_whatever_company(name):
+    """Seed 5: alone, behind others, in another order, in strides; cells on the edges of the lattice and of the bounds.
+
+    The planted fault: a linear predictor from which the mean over the batch is taken off.
+    """
+    real = ScoreTable.of_rows
+
+    def centred(table, eta, response):
+        return real(table, eta - int(np.mean(eta)), response)
+
+    assert _differs_in_company(name) == 0
+    with mock.patch.object(ScoreTable, "of_rows", centred):
+        assert _differs_in_company(name) > 0
+
+
+def _differs_in_company(name):
+    rng = np.random.default_rng(5)
+    statistic = MODELS[name].score_sums(SCHEMA)
+    point = np.rint(rng.normal(size=len(statistic.design)) * 3 * POINT_UNIT)
+    statistic, cells = statistic.at(tuple(int(t) for t in point), matrix=True), {}
+    for column in statistic.columns:
+        declared = SCHEMA.declared(column)
+        if hasattr(declared, "levels"):
+            cells[column] = rng.integers(0, 2, 200)
+        else:
+            low, high = declared.low, declared.high
+            edges = (low + high) / 2 + (high - low) / 2 * (rng.integers(-4096, 4096, 200) + 0.5) / 4096
+            cells[column] = np.clip(np.where(rng.random(200) < 0.3, rng.choice([low, high], 200), edges), low, high)
+    whole, found = _packed(statistic, cells), 0
+    for i in range(0, 200, 7):
+        for before in (0, 1, 5):
+            company = rng.integers(0, 200, before)
+            some = {key: np.concatenate([v[company], v[i : i + 1], v[:3]]) for key, v in cells.items()}
+            found += int((_packed(statistic, some)[before] != whole[i]).any())
+    order = rng.permutation(200)
+    found += int((_packed(statistic, {key: v[order] for key, v in cells.items()}) != whole[order]).sum())
+    return found + int((_packed(statistic, {key: np.repeat(v, 3)[::3] for key, v in cells.items()}) != whole).sum())
+
+
+def _packed(statistic, cells):
+    q, rho, omega = statistic.rows(cells)
+    return np.concatenate([q, rho[:, None], omega[:, None]], axis=1)
+
+
+@pytest.mark.parametrize("end", ["os._exit(9)", "raise MemoryError", "raise KeyboardInterrupt", "raise SystemExit(3)"])
+def test_a_process_that_dies_between_rounds_has_paid_in_full(end, tmp_path):
+    """The second pass ends the process, or stops it: no release is written, and the ledger refuses the next one."""
+    path = csv(tmp_path / "rows.csv", rows(60))
+    plan().save(tmp_path / "plan.toml")
+    ledger = tacit.Ledger.create(tmp_path / "books.db")
+    ledger.new_dataset("rows", plan().budget)
+    before = len(ledger.entries("rows"))
+    code = f"""
+import os, sys
+from tacit.sources.csv_file import CsvFile
+real, passes = CsvFile.pulls, []
+def pulls(self, *arguments):
+    passes.append(1)
+    for place, one in enumerate(real(self, *arguments)):
+        if len(passes) == 2:
+            {end}
+        yield one
+CsvFile.pulls = pulls
+from tacit_command import main
+main()
+"""
+    command = [sys.executable, "-c", code, "privatize", "plan.toml", str(path), "--ledger", "books.db"]
+    done = subprocess.run(
+        [*command, "--dataset", "rows", "-o", "release.json"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert not (tmp_path / "release.json").exists()
+    assert "Traceback" not in done.stderr
+    assert len(ledger.entries("rows")) == before + 1
+    with pytest.raises(tacit.errors.RefusedError):
+        tacit.privatize(path, plan(), ledger=ledger, dataset="rows")
+
+
+def test_check_prints_the_rounds_their_shares_and_their_noise():
+    from tacit.report.words import explain, explain_plain
+
+    text = "\n".join(explain(plan(shares=[1, 3], matrix=[0.5, 0])))
+    assert "Mechanism: newton; the rows are read 2 times" in text
+    assert "Releases in round 2: 5 scores" in text
+    assert "75% of the budget, noise with standard deviation" in text
+    assert "Useless below" not in "\n".join(explain(plan(budget="gdp")))
+    many = tacit.Schema(y=["no", "yes"], **{f"x{i}": (0, 1) for i in range(20)})
+    wide = tacit.LogisticRegression("y ~ " + " + ".join(f"x{i}" for i in range(20)))
+    (useless,) = [line for line in explain(tacit.Plan(wide, many, tacit.PureDP(0.5), Newton())) if "Useless" in line]
+    assert "with 21 coefficients" in useless
+    assert "A budget with a delta above 0" in useless
+    first = explain_plain(plan())["rounds"][0]
+    assert set(first) == {"share", "matrix", "noise_at_zero"}
 
 
 @pytest.mark.slow
