@@ -10,6 +10,7 @@ from fractions import Fraction
 from unittest import mock
 
 import numpy as np
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -194,6 +195,7 @@ def test_every_engine_and_file_finds_the_same_integers(tmp_path):
             tmp_path / "rows.parquet",
             tmp_path / "folder",
             arrow,
+            polars.from_arrow(arrow),
             shuffled,
         ):
             for threads in (1, 4):
@@ -404,7 +406,7 @@ def test_what_is_inferred_and_simulated(tmp_path):
     assert first.release == second.release
     assert len(first.exact) == len(first.release.values)
     with pytest.raises(InputError, match="prior"):
-        problem_of(made, {"theta_sd": 1.0}, 10)
+        problem_of(made, {"mean_sd": 1.0}, 10)
 
 
 @pytest.mark.parametrize("formula", ["y ~ x - 1", "y ~ 0 + sex + x"])

@@ -43,8 +43,8 @@ class StreamPart(Part):
 
     @property
     def read_once(self) -> bool:
-        """It may be."""
-        return True
+        """It may be, unless it is a frame, which streams its rows anew each time."""
+        return not is_a(self.data, "polars", "DataFrame")
 
     def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         """As they come."""
