@@ -17,8 +17,10 @@ from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_law import FAILED, DrawLaw
 from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior, Problem, Site, Survey
+from tacit.models.regression import Regression
 from tacit.models.score_law import ScoreLaw
 from tacit.models.score_method import score_numbers
+from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
@@ -226,7 +228,10 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
 def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """`prior_for` the plan's model, and then the public rows that a plan of posterior draws names: counted once."""
     mechanism = plan.mechanism
-    found = _changed(mechanism.default_prior(plan.model, plan.schema), prior)
+    default = mechanism.default_prior(plan.model, plan.schema)
+    if isinstance(default, ScorePrior) and isinstance(plan.model, Regression) and isinstance(prior, Mapping):
+        return default.said(prior, plan.model.design(plan.schema))
+    found = _changed(default, prior)
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found
     assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one

@@ -15,7 +15,7 @@ import tacit
 from tacit.infer import _site, infer, numbers_of, problem_of, sites_in_order
 from tacit.models.model import Problem
 from tacit.models.score_method import score_prior
-from tacit.models.score_model import ScoreLink, ScorePrior
+from tacit.models.score_model import ScorePrior
 from tacit.posterior.score_sites import score_sites
 from tacit.posterior.tree import observed_data
 from tacit.report import commands
@@ -23,7 +23,6 @@ from tacit.report.page import report
 
 FORMATS = Path(__file__).parents[1] / "formats"
 SCHEMA = tacit.Schema(y=["no", "yes"], x=(1, 5), visits=(0, 8))
-LINK = ScoreLink("logistic", None)
 
 
 @pytest.fixture(scope="module")
@@ -53,20 +52,48 @@ def test_a_kept_release_is_read_and_written_as_it_is(posterior):
 def test_the_prior_is_as_wide_as_the_release_says(posterior):
     """Seed 0, 1,000 draws: the sd of a slope is 2.5 over that of its column, to a tenth (6 standard errors)."""
     (site,) = score_sites(posterior.releases)
-    _, sd = score_prior(ScorePrior(), site, LINK)
+    _, sd = score_prior(ScorePrior(), site, plan().model, SCHEMA)
     found = posterior.prior_draws(1000)["theta"]
     np.testing.assert_allclose(found.std(axis=0), sd, rtol=0.14)
     assert 2.5 / 1.2 < sd[1] < 2.5 / 0.5  # x is spread over 1 to 5, with an sd of 0.7 in mapped units
     rows = {row.name: row for row in posterior.prior_coefficients()}
     assert rows["x"].sd == pytest.approx(rows["x"].mapped_sd / 2)
-    _, fixed = score_prior(ScorePrior(theta_sd=3.0), site, LINK)
+    _, fixed = score_prior(ScorePrior(theta_sd=3.0), site, plan().model, SCHEMA)
     assert fixed.tolist() == [3.0, 3.0]
 
 
-@pytest.mark.parametrize("wrong", [{"theta_sd": 0}, {"theta_sd": True}, {"slope": -1}, {"mean_sd": 1.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"theta_sd": 0}, {"theta_sd": True}, {"slope": -1}, {"mean_sd": 1.0}, {"x": 1.0}, {"x": (0, 0)}]
+)
 def test_a_prior_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(tacit.InputError):
         problem_of(plan(), wrong, 10)
+
+
+def test_a_coefficient_has_the_prior_that_was_said_in_the_units_of_the_data(posterior):
+    """x has 2 of its units to 1 mapped one; the others keep their default. The intercept moves with x and is refused."""
+    said = problem_of(plan(), {"x": (0.5, 0.1), "slope": 2.0}, 10).prior
+    assert said.coefficients == (("x", 0.5, 0.1),)
+    assert ScorePrior(**said.to_plain()) == said
+    (site,) = score_sites(posterior.releases)
+    mean, sd = score_prior(said, site, plan().model, SCHEMA)
+    _, default = score_prior(ScorePrior(slope=2.0), site, plan().model, SCHEMA)
+    assert (mean.tolist(), sd[1]) == ([0.0, 1.0], 0.2)
+    assert sd[0] == default[0]
+    for wrong, match in (({"Intercept": (0, 1)}, "does not move with others"), ({"y": (0, 1)}, "to be one of")):
+        with pytest.raises(tacit.InputError, match=match):
+            problem_of(plan(), wrong, 10)
+    tree = posterior.tree.copy(deep=True)
+    tree.attrs["prior"] = json.dumps(said.to_plain())
+    assert "--prior x=0.5,0.1" in commands.commands(tacit.Posterior(tree))[0]
+    drawn = tacit.Posterior(tree).prior_draws(1000)["theta"]
+    assert drawn[:, 1].mean() == pytest.approx(1.0, abs=6 * 0.2 / 1000**0.5)
+
+
+@pytest.mark.parametrize("forged", [3, "x", [3], [["x"]], [["x", 1]], [[1, 2, 3]], [["x", None, 1]], [{"x": 1}]])
+def test_statements_of_a_forged_posterior_are_refused(forged):
+    with pytest.raises(tacit.InputError):
+        ScorePrior(coefficients=forged)
 
 
 def test_warnings_name_scores_that_do_not_fit_and_coefficients_out_of_reach(posterior):

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.bibliography import HOFFMAN_2014
-from tacit.models.model import Method, Problem
-from tacit.models.score_model import ScoreLink, ScoreModel, ScorePrior
+from tacit.models.model import Method, Model, Problem
+from tacit.models.regression import Regression
+from tacit.models.score_model import ScoreModel, ScorePrior, in_mapped_units
 from tacit.models.score_round import Round
 from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.schema import Schema
 
 ScoreSite = tuple[Sequence[Round], Sequence[Any], int]
 """The rounds of a site, their values in real units, and n."""
@@ -27,20 +29,26 @@ def score_numbers(problem: Problem, sites: Sequence[ScoreSite]) -> list[float]:
     assert isinstance(model, ScoreModel)
     assert isinstance(said, ScorePrior)
     link = model.score_link(problem.schema)
-    return [float(number) for number in pack(sites, link, score_prior(said, sites[0], link))]
+    return [float(number) for number in pack(sites, link, score_prior(said, sites[0], model, problem.schema))]
 
 
-def score_prior(said: ScorePrior, site: ScoreSite, link: ScoreLink) -> tuple[Any, Any]:
+def score_prior(said: ScorePrior, site: ScoreSite, model: Model, schema: Schema) -> tuple[Any, Any]:
     """Mean and sd of each coefficient in mapped units: as ``said``, and as the covariates of a site are spread."""
     import numpy as np
 
     from tacit.models.score_steps import default_prior, stand_in
 
+    assert isinstance(model, ScoreModel)
+    assert isinstance(model, Regression)
     rounds, values, n = site
     if said.theta_sd is not None:
         p = len(rounds[0].point)
-        return np.zeros(p), np.full(p, float(said.theta_sd))
-    return default_prior(stand_in(rounds, values, n, link), said.slope, said.intercept)
+        mean, sd = np.zeros(p), np.full(p, float(said.theta_sd))
+    else:
+        mean, sd = default_prior(stand_in(rounds, values, n, model.score_link(schema)), said.slope, said.intercept)
+    for place, own in in_mapped_units(said.coefficients, model.design(schema)).items():
+        mean[place], sd[place] = own
+    return mean, sd
 
 
 def _score(problem: Problem, settings: Settings) -> Chain:

@@ -8,7 +8,7 @@ from typing import Any
 from tacit.errors import expected
 from tacit.models.score_law import ScoreLaw
 from tacit.models.score_method import ScoreSite, score_prior
-from tacit.models.score_model import ScoreModel, ScorePrior
+from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import Round
 from tacit.release import Release
 
@@ -30,6 +30,5 @@ def score_prior_draws(releases: Sequence[Release], prior: ScorePrior, draws: int
     import numpy as np
 
     plan = releases[0].plan
-    assert isinstance(plan.model, ScoreModel)
-    mean, sd = score_prior(prior, score_sites(releases)[0], plan.model.score_link(plan.schema))
+    mean, sd = score_prior(prior, score_sites(releases)[0], plan.model, plan.schema)
     return {"theta": mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))}
