@@ -81,8 +81,10 @@ class _NoNoise:
         return [[0] * len(self.scales)] * size
 
 
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "budget"),
+    [*zip(MODELS, BUDGETS, strict=True), *((model, "pure") for model in ("ball", "poisson")), ("logistic", "gdp")],
+)
 def test_a_release_is_priced_written_and_read_back(model, budget, tmp_path):
     made = plan(model, budget)
     assert tacit.Plan.from_toml(made.to_toml()) == made
@@ -105,6 +107,12 @@ def test_one_percent_less_noise_is_refused(budget, tmp_path):
         one["scales"] = [math.floor(scale * 0.99) for scale in one["scales"]]
         with pytest.raises(InputError, match="large enough"):
             Release.from_plain(plain)
+
+
+@pytest.fixture(scope="module")
+def released():
+    """A release, as text."""
+    return tacit.privatize(rows(60), plan(), ledger=None).to_json()
 
 
 def _edits():
@@ -132,9 +140,8 @@ def _edits():
 
 
 @pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in _edits()])
-def test_an_edited_release_is_refused(change, tmp_path):
-    release = tacit.privatize(csv(tmp_path / "rows.csv", rows(60)), plan(), ledger=None)
-    plain = json.loads(release.to_json())
+def test_an_edited_release_is_refused(change, released):
+    plain = json.loads(released)
     change(plain)
     with pytest.raises(InputError):
         Release.from_plain(plain)
@@ -415,8 +422,8 @@ def test_a_formula_without_an_intercept_is_refused_before_a_row_is_read(formula)
         tacit.Plan(tacit.LogisticRegression(formula), SCHEMA, BUDGETS["pure"], Newton())
 
 
-@pytest.mark.parametrize("size", [1e-8, 1.0, 1e6, 1e12])
-@pytest.mark.parametrize("model", ["logistic", "ball", "log"])
+@pytest.mark.parametrize("size", [1e-8, 1e12])
+@pytest.mark.parametrize("model", ["ball", "log"])
 def test_what_was_paid_for_can_be_read_at_every_size_of_budget_and_point(model, size):
     """Seed 3: a price that came out above the budget would refuse a release that was paid for. No warning either."""
     rng = np.random.default_rng(3)
@@ -476,7 +483,7 @@ def _packed(statistic, cells):
     return np.concatenate([q, rho[:, None], omega[:, None]], axis=1)
 
 
-@pytest.mark.parametrize("end", ["os._exit(9)", "raise MemoryError", "raise KeyboardInterrupt", "raise SystemExit(3)"])
+@pytest.mark.parametrize("end", ["os._exit(9)", "raise KeyboardInterrupt"])
 def test_a_process_that_dies_between_rounds_has_paid_in_full(end, tmp_path):
     """The second pass ends the process, or stops it: no release is written, and the ledger refuses the next one."""
     path = csv(tmp_path / "rows.csv", rows(60))

@@ -71,7 +71,7 @@ def test_a_prior_that_makes_no_sense_is_refused(wrong):
 
 
 def test_a_coefficient_has_the_prior_that_was_said_in_the_units_of_the_data(posterior):
-    """x has 2 of its units to 1 mapped one; the others keep their default. The intercept moves with x and is refused."""
+    """x has 2 of its units to 1 mapped one; the others keep their default. The intercept moves with x: refused."""
     said = problem_of(plan(), {"x": (0.5, 0.1), "slope": 2.0}, 10).prior
     assert said.coefficients == (("x", 0.5, 0.1),)
     assert ScorePrior(**said.to_plain()) == said
