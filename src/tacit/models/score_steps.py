@@ -140,12 +140,13 @@ def discount(information: Any, step: Any) -> tuple[float, float]:
     """What multiplies J in the variance of a score away from the anchor, and J x J in that of an information.
 
     With d^2 = step'J step / J_00, the mean square by which the linear predictors of rows move, the information that the
-    stand-in predicts is off by about d in units of J: its eigenvalues, in those units, by BEND d, whatever p is. The
-    slope of a score is off by as much at its far end and right at the anchor, so a score is off by half of it.
+    stand-in predicts is off by about d in units of J: its eigenvalues, in those units, by BEND d, whatever p is. A
+    score is taken to be off by as much times its distance: with care, since a slope that is right at the anchor would
+    leave half of it.
     """
     size = float(step @ information @ step)
     square = BEND**2 * 2 / (1 + len(step)) * size / max(float(information[0, 0]), 1e-300)
-    return square / 4 * size, square
+    return square * size, square
 
 
 BEND = 0.4  # on real tables eigenvalues are off by 0.05 to 0.28 d, as a root of a mean square
