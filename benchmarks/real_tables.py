@@ -25,7 +25,7 @@ import argparse
 import json
 import os
 import zlib
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
@@ -308,8 +308,10 @@ def main() -> None:
         os.environ.setdefault(name, "1")
     with ProcessPoolExecutor(said.processes, mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(cell, case, epsilon, said) for case, epsilon in jobs]
-        for one in waiting:
-            print(one.result(), flush=True)
+        for one in as_completed(waiting):
+            failed = one.exception()  # the other cells go on
+            print(f"failed: {failed!r}" if failed else one.result(), flush=True)
+    print("\n".join(table(said.out)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def row_values(kind: str, clamp: float, eta: Any, y: Any) -> tuple[Any, Any]:
     if kind == "logistic":
         mean = 1 / (1 + np.exp(-eta))
         return y - mean, mean * (1 - mean)
-    from scipy.special import gammaln, pdtr
+    from scipy.special import gammainc, gammaln, pdtr
 
     C = int(clamp)
     eta = np.minimum(eta, 20.0)
@@ -23,16 +23,14 @@ def row_values(kind: str, clamp: float, eta: Any, y: Any) -> tuple[Any, Any]:
     slope = mu if kind == "log" else 1 / (1 + np.exp(-eta))
     mu = np.maximum(mu, 1e-300)
     mass = np.exp((C - 1) * np.log(mu) - mu - gammaln(C))
-    tail = np.maximum(1 - pdtr(C - 1, mu), 1e-300)
-    top = np.where(mu < 1e-3 * C, C / mu, mass / tail)
+    tail = gammainc(C, mu)  # P(count >= C): mass * mu / C where the mean is small
+    top = np.where(tail < 1e-280, C / mu, mass / np.maximum(tail, 1e-280))
     below = slope * (y / mu - 1)
     u = np.where(y >= C, slope * top, below)
     # E[u^2] = slope^2 (E[(y/mu - 1)^2; y < C] + top^2 P(y >= C)); E[(y - mu)^2; y < C] by partial sums
     p0, p1, p2 = pdtr(C - 1, mu), pdtr(C - 2, mu) if C > 1 else 0 * mu, pdtr(C - 3, mu) if C > 2 else 0 * mu
-    second = mu**2 * p2 + mu * p1 - 2 * mu * mu * p1 + mu**2 * p0
-    w = slope**2 * (
-        np.maximum(second, 0) / mu**2 + np.where(y.max() >= -1, top**2 * np.where(mu < 1e-3 * C, 0, tail), 0)
-    )
+    second = mu**2 * (p0 - 2 * p1 + p2) + mu * p1
+    w = slope**2 * (np.maximum(second, 0) / mu**2 + np.where(tail < 1e-280, 0, top * mass))
     return u, w
 
 

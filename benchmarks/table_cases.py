@@ -66,7 +66,7 @@ WINE = dict(
     residual_sugar=(0, 70),
     chlorides=(0, 0.7),
 )
-HEALTH = dict(age_years=(20, 80), bmi=(12, 90), systolic_bp1=(70, 230), hdl_mgdl=(10, 190), gender=["male", "female"])
+HEALTH = dict(age_years=(20, 80), bmi=(12, 90), systolic_bp1=(70, 230), hdl_mgdl=(10, 190), gender=["Male", "Female"])
 KIN = {f"theta{i}": (-1.6, 1.6) for i in range(1, 9)}
 
 

@@ -22,9 +22,11 @@ So without noise the posterior of theta is prior times the likelihood of the row
 noise, normal or Laplace, scores never leave what rows can add up to.
 
 Unknowns: theta, and for each site hat and B, J = R B B'R', with B lower triangular, its diagonal in logarithms, and
-R R' the stand-in's information at the anchor. Prior of J: |J|^(3/2) on the cone of matrices that rows in a box can
-have, J_jj <= J_00 <= n max w. (A flat one makes small eigenvalues too small, because theta is integrated out under a
-wide prior: intervals are then up to three times too wide, and with a power of 3 too narrow.) Given J, hat and then
+R R' the stand-in's information at the anchor. Prior of J: the correlations of covariates, weighted as in J, have the
+density |K|^4 of Lewandowski, Kurowicka and Joe, their sds in mapped units a lognormal one, and J_jj <= J_00 <= n max w.
+(One that is flat on the cone makes small eigenvalues too small and large columns likely.) What the place of hat alone
+says of J is left out: a large J would be punished for every direction in which hat is near the anchor, as the anchor is
+chosen to be, with the width of a prior of theta that no one means so literally. Given J, hat and then
 theta have coordinates in which they are about standard normal; all of them are whitened at the peak, for NUTS.
 """
 
@@ -45,7 +47,8 @@ from tacit.samplers.laplace_preconditioned_nuts import climb
 from tacit.samplers.score_curve import Curve
 
 _STEPS = 30  # of the search for the peak
-_POWER = 1.5  # of |J| in its prior
+_SHAPE = 5.0  # of the correlations of covariates, in the prior of Lewandowski, Kurowicka and Joe
+_USUAL, _VARIETY = 0.35, 0.5  # median of the sd of a covariate in mapped units, and the sd of its logarithm
 
 
 @dataclass(frozen=True)
@@ -134,11 +137,16 @@ class _Site:
         return -jnp.sum((residual / self.spreads[name]) ** 2) / 2
 
     def log_prior(self, b: Any, factor: Any) -> Any:
-        """Of J, with respect to b."""
-        logs, diagonal = b[: self.p], jnp.sum(factor**2, 1)
+        """Of J, with respect to b: as J = W (1, m'; m, mm' + V), V = D K D, with K the correlations and D the sds."""
+        logs, diagonal, k = b[: self.p], jnp.sum(factor**2, 1), self.p - 1
         volume = jnp.sum((self.p + 1 - np.arange(self.p)) * logs)  # of d(B B') / dB, and of the logarithms
         ratios = jnp.concatenate([diagonal[1:] / diagonal[0], diagonal[:1] / self.data["most"]])
-        return volume + 2 * _POWER * jnp.sum(logs) + jnp.sum(jax.nn.log_sigmoid((1.05 - ratios) / 0.05))
+        log_w = 2 * jnp.log(factor[0, 0])
+        log_sds = (jnp.log(jnp.sum(factor[1:, 1:] ** 2, 1)) - log_w) / 2
+        log_determinant = 2 * jnp.sum(jnp.log(jnp.diagonal(factor)[1:])) - k * log_w - 2 * jnp.sum(log_sds)  # of K
+        value = (_SHAPE - 1) * log_determinant - jnp.sum(((log_sds - np.log(_USUAL)) / _VARIETY) ** 2) / 2
+        value -= (k + 1) * jnp.sum(log_sds) + k * (k + 3) / 2 * log_w  # of d(m, V) / dJ and dV / d(log D, K)
+        return volume + value + jnp.sum(jax.nn.log_sigmoid((1.05 - ratios) / 0.05))
 
 
 @dataclass(frozen=True)
@@ -171,10 +179,12 @@ class _Posterior:
             total = jnp.sum(weights, 0)
             score = data["basis"] @ (jnp.sum(weights * (data["scores"] + (means[1:] - means[0]) @ turn), 0) / total)
             JW = J @ (data["basis"] * total) @ data["basis"].T
-            half = solve_triangular(jnp.linalg.cholesky(J + jnp.diag(prior)), jnp.diag(prior), lower=True)
+            both = jnp.linalg.cholesky(J + jnp.diag(prior))
+            half = solve_triangular(both, jnp.diag(prior), lower=True)
             wide = jnp.diag(prior) - half.T @ half
             own = JW @ score + wide @ (self.prior_mean - anchor)
-            step, volume = _normal(JW @ J + wide, own, t[p * (1 + i) : p * (2 + i)])
+            step, _ = _normal(JW @ J + wide, own, t[p * (1 + i) : p * (2 + i)])
+            log_wide = jnp.sum(jnp.log(jnp.diagonal(L)) - jnp.log(jnp.diagonal(both)))  # half of it, less the prior's
             hat, tau_hat = anchor + step, anchor + C @ step
             f_hat, q_hat = site.moments(tau_hat)
             there = C.T @ site.informations(f_hat, q_hat) @ C
@@ -186,7 +196,7 @@ class _Posterior:
                 "score": data["scores"] - (site.means(f_hat, q_hat) - means[1:]) @ turn,
                 "matrix": data["matrices"] - matrices,
             }
-            value += volume + site.log_prior(b, L) + jnp.sum(jnp.log(jnp.diagonal(root_hat)))
+            value += site.log_prior(b, L) - log_wide + jnp.sum(jnp.log(jnp.diagonal(root_hat)))
             value += sum(site.log_noise(name, residual) for name, residual in missed.items())
             residuals += [(residual / site.spreads[name]).reshape(-1) for name, residual in missed.items()]
             misfit.append(jnp.stack([jnp.max(jnp.abs(one)) for one in residuals[-2:]]))
