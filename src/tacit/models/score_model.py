@@ -40,7 +40,7 @@ class ScorePrior(Prior):
 
     def __post_init__(self) -> None:
         if not isinstance(self.coefficients, list | tuple):
-            raise expected("prior coefficients", self.coefficients, "to be a list of names with a mean and an sd each")
+            raise expected("prior", self.coefficients, "to list coefficients with a name, a mean and an sd each")
         object.__setattr__(self, "coefficients", tuple(_statement(one) for one in self.coefficients))
         for name in ("slope", "intercept", "theta_sd"):
             value = getattr(self, name)
