@@ -298,6 +298,7 @@ WORDS = [
     *("plan", "partials", "model", "schema", "budget", "mechanism", "family", "column", "formula", "epsilon", "delta"),
     *("rho", "mu", "order", "neighbours", "assumes", "kind", "max_rows", "bounds", "levels", "missing", "bernoulli"),
     *("categorical", "normal", "linear", "logistic", "local", "posterior-sample", "discrete-laplace", "protocol"),
+    *("newton", "rounds", "shares", "matrix", "point", "scales", "point_unit", "rounded-gaussian"),
     *("groups", "release", "prior", "method", "seed", "warmup", "attributes", "arrays", "type", "shape", "offset"),
     *("posterior/theta", "sample_stats/diverging", "key", "name", "signature", "tacit", "public key", "private key"),
     *("screen", "asked", "event", "spend", "released", "total", "laplace", "gaussian", "pure", "renyi", "repeated"),
@@ -332,6 +333,7 @@ def plan_seeds() -> list[bytes]:
     found = [(FORMATS / "plan-1.toml").read_bytes()]
     budgets = [tacit.PureDP(1.0), tacit.ApproxDP(1.0, 1e-6), tacit.ZCDP(0.5), tacit.GDP(1.0)]
     mechanisms = [tacit.AddNoise(), tacit.Local(), tacit.PosteriorSample(), tacit.AddNoise(unit=tacit.Person("who", 3))]
+    mechanisms += [tacit.Newton(), tacit.Newton(shares=[1, 2], matrix=[0.5, 0.0], unit=tacit.Person("who", 3))]
     for family in FAMILIES.values():
         for i, example in enumerate(family.examples()[:2]):
             for j, mechanism in enumerate(mechanisms):
@@ -350,7 +352,7 @@ def release_seeds() -> list[bytes]:
 
     schema = tacit.Schema(y=(-1, 1), x=(0, 10), z=["a", "b", "c"])
     rows = {"y": [0.5, -0.5, 0.1], "x": [1, 2, 3], "z": ["a", "b", "b"]}
-    found = [(FORMATS / "release-1.json").read_bytes()]
+    found = [(FORMATS / name).read_bytes() for name in ("release-1.json", "release-1-newton.json")]
     for model, budget in (
         (tacit.LinearRegression("y ~ x + z"), tacit.ApproxDP(1.0, 1e-6)),
         (tacit.Normal("x"), tacit.GDP(1.0)),
@@ -489,7 +491,9 @@ def _read(module: str, name: str, load: str = "load") -> Callable[[Path], Any]:
 
 KINDS = {
     "release": Kind(".json", release_seeds, forged_json, _read("tacit.release", "Release")),
-    "posterior": Kind(".nc", kept("posterior-2.nc"), forged_posterior, _read("tacit.posterior", "Posterior")),
+    "posterior": Kind(
+        ".nc", kept("posterior-2.nc", "posterior-2-newton.nc"), forged_posterior, _read("tacit.posterior", "Posterior")
+    ),
     "reports": Kind(".parquet", kept("reports-1.parquet"), forged_reports, _read("tacit.reports", "Reports")),
     "plan": Kind(".toml", plan_seeds, forged_plan, _read("tacit.plan", "Plan")),
     "journal": Kind(

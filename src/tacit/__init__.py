@@ -26,6 +26,7 @@ from tacit.ledger import Ledger as Ledger
 from tacit.mechanisms.add_noise import AddNoise as AddNoise
 from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD as DPSGD
 from tacit.mechanisms.local import Local as Local
+from tacit.mechanisms.newton import Newton as Newton
 from tacit.mechanisms.person import Person as Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample as PosteriorSample
 from tacit.mechanisms.private_chain.private_chain import PrivateChain as PrivateChain
@@ -109,6 +110,7 @@ __all__ = [
     "MeanPrior",
     "MomentPrior",
     "Network",
+    "Newton",
     "Normal",
     "NormalMean",
     "NormalPrior",

@@ -188,6 +188,14 @@ WARNER_1965 = Paper(
     1965,
     "10.1080/01621459.1965.10480775",
 )
+AVELLA_2023 = Paper(
+    "avella2023",
+    "article",
+    ("Avella-Medina, Marco", "Bradshaw, Casey", "Loh, Po-Ling"),
+    "Differentially private inference via noisy optimization",
+    "The Annals of Statistics",
+    2023,
+)
 JU_2022 = Paper(
     "ju2022",
     "inproceedings",

@@ -91,17 +91,17 @@ def privatize(
             receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=person.id if person else None)
     # From here on the budget counts as spent, whatever happens.
     calibrated = plan.calibrated_mechanism()
-    n, collected = rows.collect()
+    n, values, noise_parameters = guarded(lambda: calibrated.carry_out(rows.collect, OSEntropy()))
     release = Release(
         plan=plan,
         n=n,
-        values=guarded(lambda: calibrated.cross(collected, n, OSEntropy())),
+        values=values,
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
         partials=1 if partials is None else len(partials),
         typed_elsewhere=rows.typed_elsewhere,
-        noise_parameters=calibrated.noise_parameters,
+        noise_parameters=noise_parameters,
     )
     if book is not None and receipt is not None:
         note(book, receipt, release.id, release.unsigned_plain())
@@ -172,10 +172,13 @@ def needed(plan: Plan | ScreenPlan) -> tuple[tuple[str, ...], Schema]:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for."""
+    """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for.
+
+    Each call of `collect` is a pass over the rows, into the crossing's own empty collector unless another is given.
+    """
 
     typed_elsewhere: bool
-    collect: Callable[[], tuple[int, Accumulator]]
+    collect: Callable[..., tuple[int, Accumulator]]
 
 
 def reader(data: Any, plan: Plan | ScreenPlan, engine: Any, progress: Progress | None) -> Rows:
@@ -198,17 +201,21 @@ def reader(data: Any, plan: Plan | ScreenPlan, engine: Any, progress: Progress |
     declared, told = plan.calibrated_mechanism().rows, announced(source, columns)
     if declared is not None and told.rows not in (None, declared):
         raise expected("n", declared, f"of [mechanism] to be the number of rows, {told.rows}, which is public")
+    passes = plan.calibrated_mechanism().passes
+    if passes > 1 and source.read_once:
+        raise expected("data", source.label, f"to be a table that can be read {passes} times, not a stream")
     if hasattr(progress, "expect"):
-        progress.expect(None if plan.mechanism.person else told.rows)  # type: ignore[union-attr]
+        rows = None if plan.mechanism.person or told.rows is None else passes * told.rows
+        progress.expect(rows)  # type: ignore[union-attr]
     steps = None if progress is None else Steps(progress)
 
-    def read() -> tuple[int, Accumulator]:
-        found = collect(source, plan, steps, chosen, told)
+    def read(empty: Accumulator | None) -> tuple[int, Accumulator]:
+        found = collect(source, plan, steps, chosen, told, empty)
         if steps is not None:
             steps.finish()
         return found
 
-    return Rows(source.typed_elsewhere, lambda: guarded(read))
+    return Rows(source.typed_elsewhere, lambda empty=None: guarded(lambda: read(empty)))
 
 
 def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
@@ -216,14 +223,14 @@ def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
     assert isinstance(sums, Sums)  # as `check_pool` has seen
     for one in partials:
         sums.merge(one.totals)
-    return Rows(any(one.typed_elsewhere for one in partials), lambda: (sum(one.n for one in partials), sums))
+    return Rows(any(one.typed_elsewhere for one in partials), lambda _=None: (sum(one.n for one in partials), sums))
 
 
-def _job(source: Source, plan: Plan | ScreenPlan) -> Job | None:
+def _job(source: Source, plan: Plan | ScreenPlan, empty: Accumulator | None = None) -> Job | None:
     """What any engine can do; None where the rows must be in one place."""
     from tacit.engines.engine import Job
 
-    empty = plan.calibrated_mechanism().accumulator()
+    empty = plan.calibrated_mechanism().accumulator() if empty is None else empty
     columns, schema = needed(plan)
     if plan.mechanism.person is not None or not isinstance(empty, Sums):
         return None
@@ -236,15 +243,18 @@ def collect(
     progress: Progress | None = None,
     engine: Engine | None = None,
     told: Announced | None = None,
+    empty: Accumulator | None = None,
 ) -> tuple[int, Accumulator]:
     """n and what the mechanism keeps of the rows. Secret: only the crossing makes it fit to leave this module.
 
     ``told`` is what the source has announced before anything was paid. Whatever reads the rows, they must be as many.
+    ``empty`` is the collector to read them into; left out, the crossing's own.
     """
     from tacit.engines.open import engine_of
     from tacit.engines.reading import announced
 
-    job = _job(source, plan)
+    collected = plan.calibrated_mechanism().accumulator() if empty is None else empty
+    job = _job(source, plan, collected)
     columns, schema = needed(plan)
     told = announced(source, columns) if told is None else told
     if job is not None:
@@ -252,7 +262,6 @@ def collect(
         read = n
     else:
         calibrated, person = plan.calibrated_mechanism(), plan.mechanism.person
-        collected = calibrated.accumulator()
         batches = _Counted(source.batches(schema, columns, min(collected.batch_rows, _BATCH_ROWS)))
         if person is None:
             for batch in batches:
@@ -266,7 +275,8 @@ def collect(
             people = by_person(batches, schema, calibrated.columns, person=person.id, max_rows=person.max_rows)
             for batch in people.kept.split(collected.batch_rows):
                 collected.add(batch.columns)
-            collected.add(people.filler.columns, times=people.empty)
+            if calibrated.fills:
+                collected.add(people.filler.columns, times=people.empty)
             n = people.rows
             if progress is not None:
                 progress(n)  # how many rows were read is between the people and the data

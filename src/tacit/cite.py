@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tacit.bibliography import FIVE, TACIT, Paper
+from tacit.bibliography import DONG_2022, FIVE, TACIT, Paper
 from tacit.errors import expected
 from tacit.mechanisms.mechanism import NoiseParameters
+from tacit.models.score_noise import ScoreNoise
+from tacit.noise.registry import NOISES
 from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.protocols.protocol import Protocol
@@ -34,9 +36,11 @@ def references(what: Plan | Release | Reports | Posterior | None = None) -> list
     papers: list[Paper] = [TACIT]
     for plan, noise_parameters in _plans(what):
         papers += (*plan.model.papers, *plan.mechanism.papers, *plan.budget.papers, *noise_parameters.papers)
+        if isinstance(noise_parameters, ScoreNoise):  # the noise, and how rounds of it are composed
+            papers += (*NOISES[noise_parameters.noise].papers, *(() if noise_parameters.laplace else (DONG_2022,)))
     if isinstance(what, Posterior):
         model = what.plan.model
-        method = {**model.draw_methods, **model.methods}.get(what.method)
+        method = {**model.draw_methods, **model.score_methods, **model.methods}.get(what.method)
         papers += () if method is None else method.papers
     return list(dict.fromkeys(papers))
 

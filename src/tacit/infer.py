@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,22 @@ from tacit._support.renamed import renamed_arguments
 from tacit.cell_screen import Screen, as_screen
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_parameters import FAILED, DrawParameters
 from tacit.models.local import LocalModel
 from tacit.models.method_names import current_method
 from tacit.models.model import Model, Prior, Problem, Site, Survey
+from tacit.models.regression import Regression
+from tacit.models.score_method import score_numbers
+from tacit.models.score_model import ScorePrior
+from tacit.models.score_noise import ScoreNoise
+from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.posterior import Posterior
+from tacit.posterior.score_sites import score_sites
 from tacit.posterior.tree import build_tree, check_screens, observed_data, posterior_axes
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.release import Release, as_release
@@ -87,7 +95,7 @@ def infer(
     )
     name = method_for(problem, method)
     _check_pools(problem, name)
-    values = [value for one in everything for value in one.values]
+    values = numbers_of(problem, everything)
     values += [number for group in groups for number in summary_of(problem.model, group.local_randomizer, group.values)]
     arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
@@ -114,6 +122,16 @@ def infer(
 def _site(releases: Sequence[Release]) -> Site:
     """The rows that some releases are about; posterior draws stand alone."""
     first = releases[0]
+    if any(isinstance(one.noise_parameters, ScoreNoise) for one in releases):
+        layouts = [one.noise_parameters.layout for one in releases if isinstance(one.noise_parameters, ScoreNoise)]
+        if len(layouts) < len(releases) or len({layout.laplace for layout in layouts}) > 1:
+            raise expected(
+                "release",
+                first.id,
+                "to be pooled with releases of the same rows that have scores and noise of its kind",
+            )
+        matrix = tuple(one for layout in layouts for one in layout.matrix)
+        return Site(first.n, (), rounds=replace(layouts[0], matrix=matrix))
     if not any(isinstance(one.noise_parameters, DrawParameters) for one in releases):
         return Site(first.n, tuple(one.noise for one in releases))
     if len(releases) > 1:
@@ -122,6 +140,13 @@ def _site(releases: Sequence[Release]) -> Site:
         raise expected("release", first.id, "to hold draws: one of them failed, which its sampler may do")
     assert isinstance(first.noise_parameters, DrawParameters)
     return Site(first.n, (), first.noise_parameters)
+
+
+def numbers_of(problem: Problem, releases: Sequence[Release]) -> list[Any]:
+    """What a method is given of releases: their values, and with scores in rounds the points and scales, too."""
+    if not any(site.rounds is not None for site in problem.sites):
+        return [value for one in releases for value in one.values]
+    return score_numbers(problem, score_sites(releases))
 
 
 def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
@@ -173,6 +198,8 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
 
 def _check_pools(problem: Problem, name: str) -> None:
     methods = problem.methods
+    if problem.surveys and any(site.rounds is not None for site in problem.sites):
+        raise expected("reports", len(problem.surveys), "to be left out: scores in rounds are pooled with each other")
     if len(problem.sites) + len(problem.surveys) > 1 and any(site.sample is not None for site in problem.sites):
         raise expected("release", len(problem.sites), "to be one alone: posterior draws are not pooled")
     for field, needed, what in (
@@ -194,15 +221,23 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
     whole = prior_of(plan, prior)
     if isinstance(plan.mechanism, Local):
         return Problem(plan.model, plan.schema, whole, (), (Survey(n, plan.local_randomizer()),))
-    noise_parameters = plan.calibrated_mechanism().noise_parameters
+    calibrated = plan.calibrated_mechanism()
+    noise_parameters = calibrated.noise_parameters
+    if isinstance(calibrated, ScoreRounds):
+        matrix = tuple(share > 0 for share in calibrated.matrix)
+        layout = ScoreLayout(len(calibrated.sums.design), matrix, calibrated.sums.laplace)
+        return Problem(plan.model, plan.schema, whole, (Site(n, (), rounds=layout),))
     site = Site(n, (), noise_parameters) if isinstance(noise_parameters, DrawParameters) else Site(n, (plan.noise(),))
     return Problem(plan.model, plan.schema, whole, (site,))
 
 
 def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """`prior_for` the plan's model, and then the public rows that a plan of posterior draws names: counted once."""
-    found = prior_for(plan.model, plan.schema, prior)
     mechanism = plan.mechanism
+    default = mechanism.default_prior(plan.model, plan.schema)
+    if isinstance(default, ScorePrior) and isinstance(plan.model, Regression) and isinstance(prior, Mapping):
+        return default.said(prior, plan.model.design(plan.schema))
+    found = _changed(default, prior)
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found
     assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one
@@ -211,7 +246,10 @@ def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
 
 def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """The family's default prior, that prior with some numbers changed, or another one of its kind."""
-    default = model.default_prior(schema)
+    return _changed(model.default_prior(schema), prior)
+
+
+def _changed(default: Prior, prior: Prior | Mapping[str, Any] | None) -> Prior:
     if prior is None:
         return default
     if isinstance(prior, Mapping):
@@ -224,14 +262,15 @@ def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | N
 def method_for(problem: Problem, method: str | None) -> str:
     """The method that was asked for, or the default one for the problem's evidence."""
     method = current_method(method)
-    if any(site.sample is not None for site in problem.sites):
+    if any(site.sample is not None or site.rounds is not None for site in problem.sites):
         known = problem.methods
         if not known:
             raise expected(
                 "family", problem.model.family, "to be one that is inferred from draws; `tacit draws` reads them"
             )
         if method is not None and method not in known:
-            raise expected("method", method, f"to be one for posterior draws: {', '.join(known)}")
+            kind = "scores in rounds" if problem.sites[0].rounds is not None else "posterior draws"
+            raise expected("method", method, f"to be one for {kind}: {', '.join(known)}")
         return method if method is not None else next(iter(known))
     central, local = bool(problem.sites), bool(problem.surveys)
     return method_name(problem.model, problem.schema, method, central=central, local=local)

@@ -58,6 +58,12 @@ class Measure:
     @classmethod
     def of(cls, plan: Plan) -> Measure:
         """What this tacit takes the totals of ``plan`` in."""
+        if plan.calibrated_mechanism().passes > 1:
+            raise expected(
+                "kind",
+                plan.mechanism.kind,
+                "of [mechanism] to read rows once, for a partial: let sites release, and pool",
+            )
         sums = plan.calibrated_mechanism().accumulator()
         if not isinstance(sums, Sums):
             kind = plan.mechanism.kind

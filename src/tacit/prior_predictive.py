@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import expected
-from tacit.infer import check_settings, prior_for
+from tacit.infer import check_settings, prior_for, prior_of
 from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
+from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan, as_plan
 from tacit.posterior import Prediction
 
@@ -31,5 +32,12 @@ def prior_predictive(
     if not isinstance(model, Regression):
         raise expected("family", model.family, "to be a regression: only those predict")
     check_settings(warmup=0, draws=draws, chains=1, seed=seed)
-    parameters = prior_draws(model, plan.schema, prior_for(model, plan.schema, prior), draws=draws, seed=seed)
+    whole = prior_of(plan, prior)
+    if isinstance(whole, ScorePrior):
+        if whole.theta_sd is None:
+            raise expected("prior", None, "to say theta_sd: by default its width follows from a release of this kind")
+        size = (draws, len(model.design(plan.schema).columns))
+        parameters = {"theta": whole.theta_sd * np.random.default_rng(seed).standard_normal(size)}
+    else:
+        parameters = prior_draws(model, plan.schema, prior_for(model, plan.schema, prior), draws=draws, seed=seed)
     return Prediction(model.predict(parameters, plan.schema, new, np.random.default_rng([seed, 1])))

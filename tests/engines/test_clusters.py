@@ -44,6 +44,33 @@ def table(n, seed):
     return pa.table({"y": y, "x": rng.normal(5, 4, n), "g": rng.choice(["a", "b", "?"], n)})
 
 
+SCORES = tacit.Plan(
+    tacit.LogisticRegression("g ~ x + y"), SCHEMA, tacit.GDP(1.0), tacit.Newton(rounds=2, matrix=(0.5, 0.5))
+)
+
+
+class _NoNoise:
+    def __init__(self, entries):
+        self.entries = entries
+
+    def sample(self, size, entropy):
+        return [[0] * self.entries] * size
+
+
+def scores(data, engine):
+    """What two rounds release without their noise, the second at a point that the first leads to."""
+    from unittest import mock
+
+    from tacit.models.score_noise import ScoreNoise
+
+    def silent(distribution, place):
+        return _NoNoise(len(distribution.rounds[place].every_scale()))
+
+    with mock.patch.object(ScoreNoise, "of_round", silent):
+        release = tacit.privatize(data, SCORES, ledger=None, engine=engine)
+    return release.n, release.values, release.noise_parameters
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("rows")
@@ -121,6 +148,13 @@ def test_the_same_integers_on_three_engines(folder, cluster, monkeypatch):
     assert len(seen) == 8
     release = tacit.privatize(folder, PLAN, ledger=None, engine=cluster)
     assert release.n == expected[0]
+
+
+def test_scores_in_rounds_are_the_same_on_three_engines(folder, cluster):
+    """Several passes, each at its own point: the same integers, and so the same second point."""
+    expected = scores(folder, Threads(1))
+    assert scores(folder, Threads(3)) == expected
+    assert scores(folder, cluster) == expected
 
 
 def test_a_screen_counts_the_same_on_three_engines(folder, cluster):

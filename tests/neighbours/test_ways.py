@@ -41,6 +41,12 @@ def test_partials_that_are_pooled(name):
     assert attack(ways.by_pooling, MEDIA[name], 30) > 15
 
 
+@pytest.mark.parametrize("name", ["table", "csv", "parquet folder with links"])
+def test_scores_in_rounds(name):
+    """Pairs whose family has scores: some 1 in 5."""
+    assert attack(ways.by_rounds, MEDIA[name], 60, close=ways.rounds_apart) > 3
+
+
 @pytest.mark.parametrize("name", ["csv", "csv of raw lines", "dict of lists", "parquet"])
 def test_bounds(name):
     assert attack(ways.by_bounds, rows_of(name), 60, close=ways.counts_apart) > 40

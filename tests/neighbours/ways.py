@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import tacit
 from tacit.engines.threads import Threads
+from tacit.mechanisms import newton
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.noisy_rank import NoisyRanks
+from tacit.models.score_noise import ScoreNoise
+from tacit.statistics.score_region import POINT_UNIT
 
 from .check import ROOT, Found, ViolationError, within
 
@@ -56,6 +60,53 @@ def _other_site(plan: tacit.Plan) -> Any:
     person = plan.mechanism.person
     names = (*plan.calibrated_mechanism().columns, *([person.id] if person else []))
     return tacit.partial({name: ["1", "x"] for name in names}, plan, dataset="here", engine=Threads(1))
+
+
+_AT = (0.7, -1.1, 0.4, 1.9, -0.3)  # where later rounds are taken, whatever was released
+
+
+def _in_rounds(plan: tacit.Plan) -> tacit.Plan:
+    """The same plan with scores in rounds; refused where its family has none."""
+    return replace(plan, mechanism=tacit.Newton(rounds=2, matrix=(0.5, 0.3), unit=plan.mechanism.person))
+
+
+def by_rounds(data: Any, plan: tacit.Plan, progress: Any) -> Found:
+    """Scores in two rounds without their noise, at fixed points; see `rounds_apart`."""
+    made = _in_rounds(plan)
+    with (
+        mock.patch.object(
+            ScoreNoise, "of_round", lambda distribution, place: _NoNoise(distribution.rounds[place].every_scale())
+        ),
+        mock.patch.object(newton, "next_point", lambda rounds, *_: _points(len(rounds[0].point))),
+    ):
+        release = tacit.privatize(data, made, engine=Threads(1), ledger=None, progress=progress)
+    return release.n, release.values
+
+
+class _NoNoise:
+    def __init__(self, scales: tuple[int, ...]) -> None:
+        self.scales = scales
+
+    def sample(self, size: int, entropy: Any) -> list[list[int]]:
+        return [[0] * len(self.scales)] * size
+
+
+def _points(size: int) -> tuple[float, ...]:
+    return tuple(_AT[i % len(_AT)] for i in range(size))
+
+
+def rounds_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """In each round no further than its claim at its point."""
+    calibrated = _in_rounds(plan).calibrated_mechanism()
+    assert isinstance(calibrated, newton.ScoreRounds)
+    size = len(calibrated.sums.design)
+    points = [(0,) * size, tuple(round(v * POINT_UNIT) for v in _points(size))]
+    start = 0
+    for place, point in enumerate(points):
+        claim = calibrated.sensitivity(place, point)
+        stop = start + claim.entries
+        within(claim, first[start:stop], second[start:stop])
+        start = stop
 
 
 def by_bounds(data: Any, plan: tacit.Plan, progress: Any) -> Found:

@@ -14,9 +14,11 @@ from tacit.audit.local_reports import local_reports
 from tacit.audit.noisy_sums import noisy_sums
 from tacit.audit.posterior_draws import posterior_draws
 from tacit.audit.private_descent import private_descent
+from tacit.audit.score_rounds import score_rounds
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.mechanism import CalibratedMechanism
+from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.plan import Plan
@@ -31,6 +33,7 @@ def checks_of(subject: object, plan: Plan, effort: Effort) -> list[Check]:
 
 checks_of.register(CalibratedMechanism, black_box)
 checks_of.register(NoisySums, noisy_sums)
+checks_of.register(ScoreRounds, score_rounds)
 checks_of.register(PosteriorDraws, posterior_draws)
 checks_of.register(ChainDraws, private_descent)
 checks_of.register(DescentPoint, private_descent)

@@ -70,4 +70,8 @@ def charged_once(plan: Plan, record: Record, n: int) -> Check:
 def _public(plan: Plan, record: Record, n: int) -> dict[str, Any]:
     release = boundary.privatize(table(plan, record, n, fillings(plan)[0]), plan, ledger=None)
     plain = release.to_plain()
+    if (
+        release.calibrated_mechanism.passes > 1
+    ):  # where later rounds were taken follows from noisy numbers, as noise does
+        plain.pop(plan.central().noise_parameters_field)
     return {**{name: value for name, value in plain.items() if name not in _SECRET}, "count": len(release.values)}

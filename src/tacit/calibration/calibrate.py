@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tacit.errors import InputError, did_you_mean, expected
 from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
+from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan, as_plan
 
 PROBABILITIES = (0.5, 0.8, 0.95)
@@ -208,10 +209,16 @@ def calibrate(
     Left out, each goes on until it turns back, as in `tacit.infer`, and a whole batch waits for the longest: 16
     leapfrog steps can be several times faster, and are made for a GPU. Where they are too few draws are not
     independent, and a right posterior is called uncalibrated.
+
+    With scores in rounds the width of the default prior follows from the release, and nothing could be drawn from it
+    beforehand: coefficients have the standard deviation `tacit.models.score_model.USUAL_SD` here, unless ``prior`` has
+    a ``theta_sd``.
     """
     plan = as_plan(plan)
     local = isinstance(plan.mechanism, Local)
     problem = problem_of(plan, prior, n)
+    if isinstance(problem.prior, ScorePrior):
+        problem = replace(problem, prior=problem.prior.fixed())
     chosen = method_for(problem, method)
     thin = thin if thin is not None else problem.methods[chosen].thin
     for name, value in (("trials", trials), ("thin", thin)):
@@ -234,7 +241,7 @@ def calibrate(
         if progress is not None:
             progress(1)
     truths = _by_number({name: [s.parameters[name] for s in simulations] for name in simulations[0].parameters}, 0)
-    values = [s.numbers() for s in simulations]
+    values = [s.numbers(problem.prior) for s in simulations]
     keep = keep_draws or non_private
     exact = None
     if non_private:

@@ -13,15 +13,28 @@ from typing import Any
 
 from tacit._support.renamed import renamed_arguments
 from tacit.boundary import collect, needed
-from tacit.calibration.misspecification import Misspecification
+from tacit.calibration.misspecification import SHAPES, Misspecification
 from tacit.errors import expected
-from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for, summary_of
+from tacit.infer import (
+    check_settings,
+    numbers_of,
+    posterior_arrays,
+    prior_for,
+    prior_of,
+    problem_for,
+    problem_of,
+    summary_of,
+)
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.newton import Newton
 from tacit.models.model import Prior
+from tacit.models.moment_regression import MomentRegression
+from tacit.models.score_model import ScorePrior
+from tacit.models.score_rows import draw_score_rows
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
-from tacit.statistics.accumulator import Sums
+from tacit.statistics.accumulator import Accumulator, Sums
 
 _MOST_ROWS = 10**8
 
@@ -47,10 +60,10 @@ class Simulation:
     parameters: Mapping[str, Any]
     exact: tuple[int, ...]
 
-    def numbers(self) -> Any:
-        """What a method is given: the released integers, or the summary of the reports."""
+    def numbers(self, prior: Prior | None = None) -> Any:
+        """What a method is given: the released integers, or the summary of the reports; with scores the prior, too."""
         if isinstance(self.release, Release):
-            return self.release.values
+            return numbers_of(problem_of(self.release.plan, prior, self.release.n), [self.release])
         return [
             v
             for group in self.release.groups
@@ -91,9 +104,12 @@ def simulate(
         raise expected("n", n, f"to be a whole number of rows from 1 to {_MOST_ROWS}: they are all held in memory")
     check_settings(warmup=0, draws=4, chains=1, seed=seed)
     rng = np.random.default_rng(seed)
-    if parameters is None:
-        parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
-    rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
+    if isinstance(plan.mechanism, Newton):
+        parameters, rows = _scored(plan, prior, parameters, n, misspecification, rng)
+    else:
+        if parameters is None:
+            parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
+        rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
     if misspecification is not None:
         rows = misspecification.applied(rows, dict(parameters), plan.model, plan.schema, rng)
     if isinstance(plan.mechanism, Local):
@@ -103,17 +119,47 @@ def simulate(
         if n % person.max_rows:
             raise expected("n", n, f"to be a multiple of max_rows={person.max_rows}: everyone has that many rows")
         rows = {**rows, person.id: [i // person.max_rows for i in range(n)]}
-    _, collected = collect(open_source(rows, *needed(plan)), plan)
-    calibrated = plan.calibrated_mechanism()
+    source = open_source(rows, *needed(plan))
+    seen: list[Accumulator] = []
+
+    def read(empty: Accumulator) -> tuple[int, Accumulator]:
+        found = collect(source, plan, empty=empty)
+        seen.append(found[1])
+        return found
+
+    _, values, noise_parameters = plan.calibrated_mechanism().carry_out(read, SeededEntropy(seed))
     release = Release(
         plan=plan,
         n=n,
-        values=calibrated.cross(collected, n, SeededEntropy(seed)),
+        values=values,
+        noise_parameters=noise_parameters,
         dataset=f"simulated-{seed}",
         id=f"simulated-{seed}",
         simulated=True,
     )
-    return Simulation(release, parameters, tuple(collected.totals) if isinstance(collected, Sums) else ())
+    exact = [total for one in seen if isinstance(one, Sums) for total in one.totals]
+    return Simulation(release, parameters, tuple(exact))
+
+
+def _scored(
+    plan: Plan,
+    prior: Any,
+    parameters: Mapping[str, Any] | None,
+    n: int,
+    misspecification: Misspecification | None,
+    rng: Any,
+) -> tuple[Mapping[str, Any], Any]:
+    """Coefficients and rows for scores in rounds, which say nothing about how covariates are distributed."""
+    model, said = plan.model, prior_of(plan, prior)
+    assert isinstance(model, MomentRegression)
+    assert isinstance(said, ScorePrior)
+    if misspecification is not None and misspecification.kind in SHAPES:
+        raise expected(
+            "disturb", misspecification.kind, "to be another: covariates of all shapes are made up for scores anyway"
+        )
+    if parameters is None:
+        parameters = {"theta": said.fixed().theta_sd * rng.standard_normal(len(model.design(plan.schema).columns))}
+    return parameters, draw_score_rows(model, plan.schema, parameters["theta"], n, rng)
 
 
 def _reports(rows: Any, plan: Plan, seed: int) -> Reports:

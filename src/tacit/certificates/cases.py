@@ -5,7 +5,7 @@ Nothing here names a family or a mechanism's variant that it could ask for: a ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
@@ -17,6 +17,7 @@ from tacit.mechanisms.dp_sgd import descent_settings
 from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
+from tacit.mechanisms.newton import Newton
 from tacit.mechanisms.posterior_sample.loss import CONVERGED
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.mechanisms.posterior_sample.registry import LOSSES
@@ -59,6 +60,11 @@ class Case:
     def key(self) -> str:
         """The name of the row."""
         return " / ".join(part for part in (self.family, self.mechanism, self.method) if part)
+
+    @property
+    def prior(self) -> Mapping[str, Any] | None:
+        """The example's changes to the family's prior; None where the mechanism has one of its own."""
+        return None if isinstance(self.plan.mechanism, Newton) else self.example.prior
 
 
 @singledispatch
@@ -133,7 +139,7 @@ def calibrated() -> list[Case]:
     for case in audited():
         if isinstance(case.plan.mechanism, AddNoise) and case.plan.mechanism.law != next(iter(NOISES)):
             continue
-        problem = problem_of(case.plan, case.example.prior, ROWS)
+        problem = problem_of(case.plan, case.prior, ROWS)
         for method in problem.methods:
             try:
                 method_for(problem, method)

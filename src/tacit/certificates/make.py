@@ -84,7 +84,7 @@ def calibration_row(case: Case, settings: CertificateSettings) -> dict[str, Any]
         trials=settings.trials,
         seed=SEED,
         method=case.method,
-        prior=case.example.prior,
+        prior=case.prior,
         processes=settings.parts,
     )
     rows = found.rows(found.found)

@@ -177,7 +177,7 @@ def privatize(
     if as_json:
         print_json({**{k: v for k, v in release.to_plain().items() if k != "plan"}, "release": str(output)})
         return
-    what = "noisy" if release.plan.mechanism.kind == "noise" else "drawn"
+    what = "noisy" if release.plan.mechanism.kind in ("noise", "newton") else "drawn"
     numbers = f"1 {what} number" if len(release.values) == 1 else f"{len(release.values)} {what} numbers"
     unit = release.plan.mechanism.person
     whom = f"{release.n:,} rows" if unit is None else f"{release.n // unit.max_rows:,} people"

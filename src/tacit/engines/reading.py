@@ -41,6 +41,7 @@ class Steps:
         """Say the rest: the number of all rows is public."""
         if self._left:
             self._progress(self._left)
+        self._left = 0
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ the only numbers that leave.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
 from tacit.bibliography import Paper
 from tacit.errors import expected
 from tacit.mechanisms.person import Person
-from tacit.models.model import Model
+from tacit.models.model import Model, Prior
 from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
@@ -35,6 +35,10 @@ class NoiseParameters(Protocol):
     def to_plain(self) -> dict[str, Any]:
         """As they stand in a release."""
         ...
+
+
+Read = Callable[[Accumulator], tuple[int, Accumulator]]
+"""Read all rows into an empty collector: their number, and the collector. Each call is one pass over the rows."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,16 @@ class CalibratedMechanism(ABC):
         return None
 
     @property
+    def passes(self) -> int:
+        """How often the rows are read."""
+        return 1
+
+    @property
+    def fills(self) -> bool:
+        """Whether a person's missing rows count as rows of stand-ins; otherwise they add nothing."""
+        return True
+
+    @property
     @abstractmethod
     def basis(self) -> Basis:
         """Whether the price has a proof for every data set, or rests on an assumption that nobody has checked."""
@@ -87,6 +101,13 @@ class CalibratedMechanism(ABC):
     @abstractmethod
     def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
         """The released integers, from what was collected of n rows."""
+
+    def carry_out(self, read: Read, entropy: Entropy) -> tuple[int, tuple[int, ...], NoiseParameters]:
+        """Read the rows and cross: their number, the released integers, and the distribution by which they were
+        drawn.
+        """
+        n, collected = read(self.accumulator())
+        return n, self.cross(collected, n, entropy), self.noise_parameters
 
     @abstractmethod
     def check(self, values: tuple[int, ...], n: int) -> None:
@@ -123,6 +144,10 @@ class Mechanism(ABC):
     def whole_rows(self) -> bool:
         """Whether the price is for replacing a whole row; if not, no ledger pays it, as its totals are about rows."""
         return True
+
+    def default_prior(self, model: Model, schema: Schema) -> Prior:
+        """The prior that is used unless another is asked for: the family's."""
+        return model.default_prior(schema)
 
     @abstractmethod
     def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> CalibratedMechanism | LocalRandomizer:

@@ -10,11 +10,12 @@ from tacit.mechanisms.add_noise import AddNoise
 from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
+from tacit.mechanisms.newton import Newton
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.mechanisms.private_chain.private_chain import PrivateChain
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    mechanism.kind: mechanism for mechanism in (AddNoise, Local, PosteriorSample, DPSGD, PrivateChain)
+    mechanism.kind: mechanism for mechanism in (AddNoise, Newton, Local, PosteriorSample, DPSGD, PrivateChain)
 }
 
 

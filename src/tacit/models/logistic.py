@@ -22,6 +22,7 @@ from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.design import sign
 from tacit.statistics.gram import Gram
+from tacit.statistics.score_sums import ScoreSums
 
 if TYPE_CHECKING:
     from tacit.likelihoods.link_moments import Link
@@ -59,6 +60,12 @@ class LogisticRegression(MomentRegression):
         design = self.design(schema)
         self.cells(schema)
         return Gram(design.columns, sign(design.formula.response, schema), radius=as_radius(self.radius))
+
+    def score_sums(self, schema: Schema) -> ScoreSums:
+        """Scores of a response with two levels, the second of which counts."""
+        columns = self.design(schema).columns
+        response = sign(self.design(schema).formula.response, schema).column
+        return ScoreSums(columns, response, "logistic", 1, (0,) * len(columns), True, radius=as_radius(self.radius))
 
     def response_link(self, schema: Schema) -> Link:
         from tacit.likelihoods.link_moments import Link

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 from tacit.bibliography import Paper
 from tacit.errors import InputError, did_you_mean, expected, shown
 from tacit.models.draw_parameters import DrawParameters
+from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
@@ -42,12 +43,15 @@ class Prior:
 class Site:
     """Some rows that share nobody with another site: how many there are, and the noise of each release about them.
 
-    Where the release is posterior draws instead of noisy sums, ``sample`` is their distribution, and there is no noise.
+    Where the release is posterior draws instead of noisy sums, ``sample`` is their distribution, and there is no
+    noise. Where it is scores in rounds, ``rounds`` says which of them have a matrix; points and scales come with the
+    numbers.
     """
 
     n: int
     noises: tuple[Noise, ...]
     sample: DrawParameters | None = None
+    rounds: ScoreLayout | None = None
 
 
 @dataclass(frozen=True)
@@ -93,11 +97,15 @@ class Problem:
     @property
     def methods(self) -> Mapping[str, Method]:
         """The family's methods for such evidence."""
+        if any(site.rounds is not None for site in self.sites):
+            return self.model.score_methods
         sampled = any(site.sample is not None for site in self.sites)
         return self.model.draw_methods if sampled else self.model.methods
 
     def released(self) -> tuple[int, int]:
         """How many of the numbers are those of releases, and the integer that stands for a 1 in them."""
+        if any(site.rounds is not None for site in self.sites):
+            return 0, 1  # points and scales come with them, all in real units
         samples = [site.sample for site in self.sites if site.sample is not None]
         if samples:
             return sum(sample.size for sample in samples), samples[0].grid
@@ -188,6 +196,11 @@ class Model(ABC):
     @property
     def draw_methods(self) -> Mapping[str, Method]:
         """The ways to draw p(parameters | released posterior draws), the default first; none unless said."""
+        return {}
+
+    @property
+    def score_methods(self) -> Mapping[str, Method]:
+        """The ways to draw p(parameters | scores in rounds), the default first; none unless said."""
         return {}
 
     def default_method(self, schema: Schema) -> str:

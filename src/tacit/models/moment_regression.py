@@ -19,6 +19,7 @@ from tacit.models.local import LocalModel
 from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.regression import Regression
+from tacit.models.score_model import ScoreModel
 from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, statistic_summary, with_reports
 from tacit.models.support import SHARES
 from tacit.privacy.guarantees import Guarantee
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MomentRegression(Regression, LocalModel):
+class MomentRegression(Regression, LocalModel, ScoreModel):
     """A regression that is inferred from noisy sums of products of design entries and response."""
 
     @abstractmethod
@@ -94,6 +95,13 @@ class MomentRegression(Regression, LocalModel):
     def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """The sum of the reports."""
         return statistic_summary(randomizer, reports)
+
+    @property
+    def score_methods(self) -> Mapping[str, Method]:
+        """The rows' own likelihood, around the points of the rounds."""
+        from tacit.models.score_method import SCORE
+
+        return {"score": SCORE}
 
     @property
     def site_parameters(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.count_moments import CountMoments
 from tacit.statistics.design import Scaled
+from tacit.statistics.score_sums import ScoreSums
 
 if TYPE_CHECKING:
     from tacit.likelihoods.link_moments import Link
@@ -64,6 +65,12 @@ class PoissonRegression(MomentRegression):
         design = self.design(schema)
         self.cells(schema)
         return CountMoments(design.columns, design.formula.response, self.most(schema), as_radius(self.radius))
+
+    def score_sums(self, schema: Schema) -> ScoreSums:
+        """Scores of a count that is clamped."""
+        columns, most = self.design(schema).columns, self.most(schema)
+        response, ball = self.design(schema).formula.response, as_radius(self.radius)
+        return ScoreSums(columns, response, self.link, most, (0,) * len(columns), True, radius=ball)
 
     def response_link(self, schema: Schema) -> Link:
         """Counts, clamped and divided by the largest."""

@@ -57,16 +57,16 @@ def least_noise(build: Callable[[Fraction], N], budget: Guarantee, sensitivity: 
 
 def calibrate_gaussian(kind: type[N], budget: Guarantee, sensitivity: Sensitivity) -> N:
     """Noise of a Gaussian ``kind`` for ``budget``: s_i = ceil(stretch * w_i * sqrt(l2_squared) / mu)."""
-    mu_squared = _mu_squared(budget, kind.kind)
+    mu_squared = mu_squared_of(budget, kind.kind)
 
     def build(stretch: Fraction) -> N:
         squared_base = sensitivity.l2_squared * stretch**2 / mu_squared
-        return kind(tuple(_root_above(squared_base * weight**2) for weight in sensitivity.relative_scales))
+        return kind(tuple(root_above(squared_base * weight**2) for weight in sensitivity.relative_scales))
 
     return least_noise(build, budget, sensitivity)
 
 
-def _mu_squared(budget: Guarantee, kind: str) -> Fraction:
+def mu_squared_of(budget: Guarantee, kind: str) -> Fraction:
     """The square of the largest mu whose Gaussian mechanism meets ``budget``.
 
     A Gaussian mechanism of parameter mu is mu-GDP, (mu^2 / 2)-zCDP and has D_order = order * mu^2 / 2.
@@ -84,6 +84,6 @@ def _mu_squared(budget: Guarantee, kind: str) -> Fraction:
             raise expected("budget", budget, f"to be ApproxDP, ZCDP, RenyiDP or GDP: {kind} noise is never pure")
 
 
-def _root_above(square: Fraction) -> int:
+def root_above(square: Fraction) -> int:
     """The least whole s with s^2 >= ``square`` > 0; for a whole s that is s^2 >= ceil(square)."""
     return math.isqrt(math.ceil(square) - 1) + 1

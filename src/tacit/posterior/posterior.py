@@ -23,9 +23,11 @@ from tacit.models.method_names import current_method
 from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
+from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
 from tacit.posterior.file import file_content, open_posterior
+from tacit.posterior.score_sites import score_prior_draws
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
 from tacit.release import Release
 from tacit.reports import PublishedReports
@@ -151,6 +153,11 @@ class Posterior:
         values = group[name].values
         return values.reshape(-1, *values.shape[2:])
 
+    def diagnostic(self, name: str) -> Any:
+        """What the sampler says of each draw under that name, an array (chains, draws); None where it says nothing."""
+        stats = self.tree["sample_stats"] if "sample_stats" in self.tree.children else {}
+        return stats[name].values if name in stats else None
+
     def interval(self, name: str, probability: float = 0.95) -> Any:
         """The equal-tailed credible interval of one parameter: an array (2, ...), low then high."""
         return central_interval(self.draws(name), probability)
@@ -187,13 +194,15 @@ class Posterior:
 
     def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
         """Independent draws of the parameters from the prior."""
-        plan = self.plan
-        return prior_draws(plan.model, plan.schema, self.whole_prior(), draws=draws, seed=seed)
+        plan, prior = self.plan, self.whole_prior()
+        if isinstance(prior, ScorePrior):
+            return score_prior_draws(self.releases, prior, draws, seed)
+        return prior_draws(plan.model, plan.schema, prior, draws=draws, seed=seed)
 
     def whole_prior(self) -> Prior:
         """The prior as an object of its family."""
         numbers = {name: tuple(v) if isinstance(v, list) else v for name, v in self.prior.items()}
-        return self.plan.model.default_prior(self.plan.schema).replaced(numbers)
+        return self.plan.mechanism.default_prior(self.plan.model, self.plan.schema).replaced(numbers)
 
     def predict(self, new: Any, *, seed: int = 0) -> Prediction:
         """What a regression expects at new, public design points: a mapping of columns or a data frame.

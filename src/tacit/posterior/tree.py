@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 from tacit._support.reading import read_list, strict_json
 from tacit.cell_screen import Screen
 from tacit.errors import InputError, expected
+from tacit.mechanisms.newton import Newton
+from tacit.models.score_model import score_axes
 from tacit.models.support import check_draws
 from tacit.posterior.file import PosteriorFile, broken
 from tacit.release import Release
@@ -65,10 +68,15 @@ def check_screens(screens: Sequence[Screen], releases: Sequence[Release]) -> Non
 def observed_data(evidence: Sequence[Release | PublishedReports]) -> dict[str, Any]:
     """The released numbers among the evidence, as a posterior shows them."""
     releases = [one for one in evidence if isinstance(one, Release)]
+    entries = list(dict.fromkeys(entry for one in releases for entry in one.entries))
+    found = [dict(zip(one.entries, one.values, strict=True)) for one in releases]
     return {
-        "released": [[v / one.unit for v in one.values] for one in releases],
+        "released": [
+            [own[entry] / one.unit if entry in own else math.nan for entry in entries]  # rounds may be fewer in one
+            for one, own in zip(releases, found, strict=True)
+        ],
         "release": [one.id for one in releases],
-        "entry": list(releases[0].entries) if releases else [],
+        "entry": entries,
     }
 
 
@@ -84,11 +92,12 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
     names = [name for name in dims if f"posterior/{name}" in file.places]
     others = [name for name in file.places if name.startswith("sample_stats/")]
     lead = file.places[f"posterior/{names[0]}"].shape[:2] if names else ()
+    methods = {**plan.model.methods, **plan.model.draw_methods, **plan.model.score_methods}
     if (
         len(lead) < 2
         or not set(dims) - set(names) <= {*plan.model.site_parameters, "count"}  # which some methods leave out
         or len(names) + len(others) < len(file.places)
-        or file.attributes["method"] not in {**plan.model.methods, **plan.model.draw_methods}
+        or file.attributes["method"] not in methods
         or not all(_NUMBER.fullmatch(file.attributes[name]) for name in ("seed", "warmup"))
         or not _is_prior(strict_json(file.attributes["prior"], "prior", constants=True))
         or any(file.places[name].shape != lead for name in others)
@@ -120,6 +129,8 @@ def posterior_axes(
     """The names of the axes of each parameter and the labels along each; with several sites there is one more."""
     plan = evidence[0].plan
     datasets = list(dict.fromkeys(one.dataset for one in evidence if isinstance(one, Release)))
+    if isinstance(plan.mechanism, Newton):  # nothing is said about the covariates
+        return score_axes(plan.model, plan.schema)
     dims, coords = plan.model.dims(plan.schema), plan.model.coords(plan.schema)
     if len(datasets) < 2:
         return dims, coords

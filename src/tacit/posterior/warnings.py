@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tacit.models.prior_draws import BALL, clamped_share
+from tacit.models.score_noise import ScoreNoise
 
 if TYPE_CHECKING:
     from tacit.posterior import Posterior
@@ -21,6 +22,7 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     finite = all(math.isfinite(row.mean) for row in posterior.summary())
     if not finite:
         found.append("Some draws are not finite numbers: do not use this posterior.")
+    found += _about_the_rounds(posterior)
     found += _about_the_cells(posterior)
     found += _about_the_sampler(posterior)
     if posterior.method == "naive":
@@ -42,6 +44,21 @@ def _about_the_cells(posterior: Posterior) -> list[str]:
     ]
 
 
+def _about_the_rounds(posterior: Posterior) -> list[str]:
+    """Whether scores that were released are what the posterior predicts, and whether it reaches beyond them."""
+    reach, misfit = posterior.diagnostic("reach"), posterior.diagnostic("misfit")
+    if (
+        reach is None
+        or misfit is None
+        or not all(isinstance(one.noise_parameters, ScoreNoise) for one in posterior.releases)
+    ):
+        return []
+    from tacit.models.score_data import warnings
+
+    entries = sum(len(one.values) for one in posterior.releases)
+    return warnings(reach.reshape(-1, 1), misfit.reshape(-1, 1, 1), entries)
+
+
 def _about_the_sampler(posterior: Posterior) -> list[str]:
     """Whether the chains agree, have drawn enough, and went everywhere."""
     found: list[str] = []
@@ -52,8 +69,8 @@ def _about_the_sampler(posterior: Posterior) -> list[str]:
     least = min((min(r.ess_bulk, r.ess_tail) for r in rows if r.ess_bulk == r.ess_bulk), default=math.inf)
     if least < _FEWEST_DRAWS:
         found.append(f"Few effective draws (least {least:.0f}, below 400): draw more.")
-    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
-    divergent = float(stats["diverging"].values.mean()) if "diverging" in stats else 0.0
+    diverging = posterior.diagnostic("diverging")
+    divergent = 0.0 if diverging is None else float(diverging.mean())
     if divergent > _MOST_DIVERGING:
         found.append(f"{100 * divergent:.1f}% of the draws diverged: the sampler may have missed something.")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from statistics import median
 from typing import Any, Protocol
 
 from tacit._support.files import write_atomically
@@ -14,6 +15,7 @@ from tacit.errors import expected
 from tacit.ledger import Ledger
 from tacit.ledger.ledger_text import words as ledger_words
 from tacit.models.regression import Regression
+from tacit.models.score_noise import ScoreNoise
 from tacit.noise.noise import Noise
 from tacit.pages.render import render
 from tacit.plan import Plan
@@ -126,6 +128,7 @@ def report(
         replicas=replicas,
         checks={one.id: _check(one, fit) for one in posterior.releases},
         noisy=noisy,
+        scores=_scores(posterior),
         public=_public(posterior.plan),
         commands=commands.commands(posterior),
         files=commands.files(posterior),
@@ -211,6 +214,15 @@ def _coefficients(posterior: Posterior) -> list[tuple[Row, PriorRow]]:
     if not isinstance(posterior.plan.model, Regression):
         return []
     return list(zip(posterior.coefficients(), posterior.prior_coefficients(), strict=True))
+
+
+def _scores(posterior: Posterior) -> dict[str, Any] | None:
+    """How far scores lie from what the posterior predicts; None where no scores were released."""
+    if not posterior.releases or not all(isinstance(one.noise_parameters, ScoreNoise) for one in posterior.releases):
+        return None
+    misfit = posterior.diagnostic("misfit")
+    worst = None if misfit is None else median(misfit.reshape(-1).tolist())
+    return {"entries": sum(len(one.values) for one in posterior.releases), "misfit": worst}
 
 
 def _check(release: Release, fit: Mapping[str, Any]) -> Chart | None:

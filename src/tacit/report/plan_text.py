@@ -9,10 +9,12 @@ from tacit._support.printable import in_prose, statistic_in_prose
 from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import CalibratedMechanism
+from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.models.draw_parameters import DrawParameters
+from tacit.models.score_noise import ScoreNoise
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.schema import Category
@@ -24,6 +26,8 @@ def explain(plan: Plan) -> list[str]:
         return _explain_local(plan)
     if isinstance(plan.calibrated_mechanism(), PosteriorDraws):
         return _explain_draws(plan)
+    if isinstance(plan.calibrated_mechanism(), ScoreRounds):
+        return _explain_rounds(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
     read = _names(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
@@ -88,6 +92,76 @@ def _explain_draws(plan: Plan) -> list[str]:
     ]
 
 
+def _explain_rounds(plan: Plan) -> list[str]:
+    calibrated, unit = plan.calibrated_mechanism(), plan.mechanism.person
+    assert isinstance(calibrated, ScoreRounds)
+    names = [column.name for column in calibrated.sums.design]
+    lines = [
+        f"Mechanism: {plan.mechanism.kind}; the rows are read {calibrated.passes} times, once for each round.",
+        f"Reads: the column{'s' if len(calibrated.columns) > 1 else ''} {_names(calibrated.columns)}; {_unit(unit)}.",
+        *(_about_round(calibrated, place, names) for place in range(calibrated.passes)),
+        f"Releases beside it: the point of each round, and the number of {'rows' if unit is None else 'people'}.",
+        f"Noise: {calibrated.noise_parameters.noise}. In later rounds its size follows from the point, and what is "
+        "said above is what it would be at 0; the price is fixed beforehand.",
+        f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
+        "Posterior: on trial. In simulations with large effects 95% intervals held the truth 96 to 98% of the time "
+        "with 500 rows, 93 to 96% with 5,000, and 90 to 94% with 50,000.",
+    ]
+    if (least := useful_from(calibrated)) > _MANY:
+        lines.append(
+            f"Useless below about {least:,.0f} rows: with {len(names)} coefficients, noise is larger than what the "
+            f"rows say about any of them.{_PURE_HINT if calibrated.sums.laplace else ''}"
+        )
+    if unit is not None:
+        lines.append(
+            f"Everyone: at most {unit.max_rows} row{'s' if unit.max_rows > 1 else ''} of each person count. Of who has "
+            "more, a fixed choice counts and the rest is cut; who has fewer adds less."
+        )
+    return [*lines, *(_about_column(name, plan) for name in calibrated.columns), about_types()]
+
+
+_MANY = 1000
+_PURE_HINT = " A budget with a delta above 0 needs far less noise."
+
+
+def _about_round(calibrated: ScoreRounds, place: int, names: list[str]) -> str:
+    share = f"{float(calibrated.shares[place]):.0%} of the budget"
+    size = len(names)
+    scores = f"{size} score{'s' if size > 1 else ''} ({_some(tuple(names))})"
+    matrix = f" and the {size * (size + 1) // 2} entries of their information" if calibrated.matrix[place] > 0 else ""
+    where = (
+        "at 0" if place == 0 else f"at a point that {'round 1 leads' if place == 1 else f'rounds 1 to {place} lead'} to"
+    )
+    sds = _noise_at_zero(calibrated, place)
+    noise = f"noise with standard deviation {sds[0]:.3g} on a score"
+    if len(sds) > 1:
+        noise += f" and {' or '.join(dict.fromkeys(f'{sd:.3g}' for sd in sds[1:]))} on an entry"
+    return f"Releases in round {place + 1}: {scores}{matrix}, {where}; {share}, {noise}."
+
+
+def _noise_at_zero(calibrated: ScoreRounds, place: int) -> list[float]:
+    """The standard deviations of a score and, with a matrix, of its entries on and off the diagonal, taken at 0."""
+    p = len(calibrated.sums.design)
+    noise_parameters = ScoreNoise(calibrated.noise_parameters.noise, (calibrated.round_at(place, (0,) * p),))
+    sds = [sd / calibrated.unit for sd in noise_parameters.of_round(0).sd]
+    return [sds[0]] if len(sds) == p else [sds[0], sds[p], *sds[p + 1 : p + 2]]
+
+
+def useful_from(calibrated: ScoreRounds) -> float:
+    """The number of rows from which all rounds' noise on a score is below what the rows' own scores vary by.
+
+    The scores of n rows have a standard deviation of about sqrt(n w / 3), w the information of a row at 0 and 1/3 the
+    mean square of a number that is uniform on its bounds. All rounds together have the noise of one with their whole
+    price.
+    """
+    laplace = calibrated.sums.laplace
+    noise_parameters = calibrated.noise_parameters
+    part = float(calibrated.shares[0])
+    sd = noise_parameters.of_round(0).sd[0] / calibrated.unit * (part if laplace else part**0.5)
+    weight = calibrated.sums.table.curves(0, 0)[0][1][0][1] / calibrated.sums.table.weight_unit
+    return 3 * sd**2 / weight
+
+
 def _drawn(calibrated: CalibratedMechanism, said: DrawParameters) -> tuple[str, str]:
     """What is released, and of what."""
     if isinstance(calibrated, DescentPoint):
@@ -147,6 +221,22 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
             "sample": calibrated.noise_parameters.to_plain(),
             "assumes": list(calibrated.assumes),
             "assumes_unless_text": [TYPED_ELSEWHERE],
+            "budget": plan.budget.to_plain(),
+            "plan": plan.to_plain(),
+        }
+    if isinstance(calibrated, ScoreRounds):
+        return {
+            "columns": list(calibrated.columns),
+            "entries": list(calibrated.entries),
+            "unit": calibrated.unit,
+            "unit_of_privacy": _unit_plain(plan.mechanism.person),
+            "kind": plan.mechanism.kind,
+            "rounds": [
+                {"share": float(share), "matrix": float(matrix), "noise_at_zero": _noise_at_zero(calibrated, place)}
+                for place, (share, matrix) in enumerate(zip(calibrated.shares, calibrated.matrix, strict=True))
+            ],
+            "first_round": calibrated.noise_parameters.to_plain(),
+            "useful_from": useful_from(calibrated),
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),
         }

@@ -29,6 +29,11 @@ class Part(ABC):
         """Whether it can be pickled and read by another process."""
         return False
 
+    @property
+    def read_once(self) -> bool:
+        """Whether its rows may be gone once they were read."""
+        return False
+
     def reachable(self) -> bool:
         """Whether this process gets at the file."""
         return True
@@ -107,6 +112,11 @@ class ArrowRows(Source):
     def portable(self) -> bool:
         """Whether all parts are."""
         return all(part.portable for part in self.parts)
+
+    @property
+    def read_once(self) -> bool:
+        """Whether some part is."""
+        return any(part.read_once for part in self.parts)
 
     def reachable(self) -> bool:
         """Whether all parts are."""

@@ -39,6 +39,11 @@ class StreamPart(Part):
     waiting: list[Any]
     """The stream that was opened for its schema and has given no row yet."""
 
+    @property
+    def read_once(self) -> bool:
+        """It may be, unless it is a frame, which streams its rows anew each time."""
+        return not is_a(self.data, "polars", "DataFrame")
+
     def read(self, columns: Sequence[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         return self.waiting.pop() if self.waiting else pa.RecordBatchReader.from_stream(self.data)
 

@@ -92,6 +92,11 @@ class Source(ABC):
         """Whether another process can read it, which needs no more than to get at the same files."""
         return False
 
+    @property
+    def read_once(self) -> bool:
+        """Whether its rows may be gone once they were read."""
+        return False
+
     def reachable(self) -> bool:
         """Whether this process gets at the files."""
         return True

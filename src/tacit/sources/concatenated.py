@@ -44,6 +44,11 @@ class Several(Source):
         """Whether all of them are."""
         return all(source.portable for source in self.sources)
 
+    @property
+    def read_once(self) -> bool:
+        """Whether any of them is."""
+        return any(source.read_once for source in self.sources)
+
     def files(self) -> tuple[FileState, ...]:
         """Those of all of them."""
         return tuple(state for source in self.sources for state in source.files())

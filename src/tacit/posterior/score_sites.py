@@ -1,0 +1,34 @@
+"""What releases of scores in rounds say about each dataset: rounds and values in real units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tacit.errors import expected
+from tacit.models.score_method import ScoreSite, score_prior
+from tacit.models.score_model import ScorePrior
+from tacit.models.score_noise import ScoreNoise
+from tacit.models.score_round import Round
+from tacit.release import Release
+
+
+def score_sites(releases: Sequence[Release]) -> list[ScoreSite]:
+    """A site for each dataset. Rounds of several releases about the same rows follow each other: their noise is new."""
+    found: dict[str, tuple[list[Round], list[Any], int]] = {}
+    for one in releases:
+        if not isinstance(one.noise_parameters, ScoreNoise):
+            raise expected("release", one.id, "to have scores in rounds, like what it is pooled with")
+        rounds, values, _ = found.setdefault(one.dataset, ([], [], one.n))
+        rounds += one.noise_parameters.facts(one.unit)
+        values += [[value / one.unit for value in some] for some in one.noise_parameters.split(one.values)]
+    return list(found.values())
+
+
+def score_prior_draws(releases: Sequence[Release], prior: ScorePrior, draws: int, seed: int) -> dict[str, Any]:
+    """Independent draws of the coefficients from the prior, whose width follows from the first dataset."""
+    import numpy as np
+
+    plan = releases[0].plan
+    mean, sd = score_prior(prior, score_sites(releases)[0], plan.model, plan.schema)
+    return {"theta": mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))}
