@@ -155,7 +155,9 @@ def _scored(
     assert isinstance(said, ScorePrior)
     if misspecification is not None and misspecification.kind in SHAPES:
         raise expected(
-            "disturb", misspecification.kind, "to be another: covariates of all shapes are made up for scores anyway"
+            "misspecification",
+            misspecification.kind,
+            "to be another: covariates of all shapes are made up for scores anyway",
         )
     if parameters is None:
         parameters = {"theta": said.fixed().theta_sd * rng.standard_normal(len(model.design(plan.schema).columns))}

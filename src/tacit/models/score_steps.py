@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from tacit.models.score_round import Round
-from tacit.samplers.score_curve import Curve, curve_of
+from tacit.samplers.score_curve import InformationCurve, curve_of
 
 LIMIT = 32.0  # of each entry of a point: beyond it no linear predictor of a mapped row says more
 _USUAL_MEAN, _USUAL_VARIANCE = 0.5, 0.12  # of a column in mapped units
@@ -35,7 +35,7 @@ class StandIn:
     n: float
     mean: Any
     covariance: Any
-    curve: Curve
+    curve: InformationCurve
 
     def mean_score(self, theta: Any) -> Any:
         """D(theta)."""

@@ -44,7 +44,7 @@ from jax.scipy.special import log_ndtr, ndtr
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.laplace_preconditioned_nuts import climb
-from tacit.samplers.score_curve import Curve
+from tacit.samplers.score_curve import InformationCurve
 
 _STEPS = 30  # of the search for the peak
 _SHAPE = 5.0  # of the correlations of covariates, in the prior of Lewandowski, Kurowicka and Joe
@@ -100,7 +100,7 @@ class Layout:
 class _Site:
     """The rows of a site as a function of hat and B."""
 
-    def __init__(self, layout: Layout, data: Arrays, curve: Curve) -> None:
+    def __init__(self, layout: Layout, data: Arrays, curve: InformationCurve) -> None:
         self.p, self.laplace, self.curve, self.data = layout.p, layout.laplace, curve, data
         self.with_matrix = np.flatnonzero(layout.matrix)
         self.below, self.upper = np.tril_indices(self.p, -1), np.triu_indices(self.p)
@@ -224,7 +224,9 @@ class _Posterior:
         return value, jnp.concatenate(residuals), draw
 
 
-def score_chain(layouts: tuple[Layout, ...], curve: Curve, settings: SamplerSettings, *, depth: int = 8) -> Chain:
+def score_chain(
+    layouts: tuple[Layout, ...], curve: InformationCurve, settings: SamplerSettings, *, depth: int = 8
+) -> Chain:
     """The chain for the packed numbers of `tacit.models.score_data`: the prior of theta, then the sites.
 
     Draws: theta; for each site hat, the information J at the anchor, ``reach``, the root of the mean square by which

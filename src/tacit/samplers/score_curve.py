@@ -33,7 +33,7 @@ _SPACING, _LOWEST, _ABOVE = 0.5, -14.0, 3.0  # of the bells of a count's informa
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class InformationCurve:
     """Heights a, centres c and widths s of the bells."""
 
     heights: Any
@@ -63,11 +63,11 @@ _ROOT = float(np.sqrt(2 * np.pi))
 
 
 @lru_cache(maxsize=16)
-def curve_of(kind: str, clamp: int | None = None) -> Curve:
+def curve_of(kind: str, clamp: int | None = None) -> InformationCurve:
     """The curve of a link: logistic, or for counts up to ``clamp`` log (mean e^eta) or softplus (log(1 + e^eta))."""
     if kind == "logistic":
         heights, rates = np.array(_LOGISTIC).T
-        return Curve(heights, np.zeros(len(rates)), 1 / rates)
+        return InformationCurve(heights, np.zeros(len(rates)), 1 / rates)
     from scipy.optimize import nnls
 
     top = float(clamp or 1)
@@ -83,7 +83,7 @@ def curve_of(kind: str, clamp: int | None = None) -> Curve:
     scale = np.maximum(target, 0.3 * np.maximum.accumulate(target))[:, None]  # beyond the clamp it falls off a cliff
     heights, _ = nnls(bells / scale, (target[:, None] / scale)[:, 0], maxiter=20_000)
     kept = heights > 0
-    return Curve(heights[kept], centres[kept], 1.2 * gaps[kept])
+    return InformationCurve(heights[kept], centres[kept], 1.2 * gaps[kept])
 
 
 def count_information(kind: str, clamp: int, eta: Any) -> Any:
@@ -102,4 +102,4 @@ def count_information(kind: str, clamp: int, eta: Any) -> Any:
 
 
 # One bell so wide that w is constant over any predictor: rounds as measurements of one information, a fault for tests.
-LINEAR = Curve(np.array([1e4 * _ROOT]), np.zeros(1), np.array([1e4]))
+LINEAR = InformationCurve(np.array([1e4 * _ROOT]), np.zeros(1), np.array([1e4]))
