@@ -16,6 +16,7 @@ from typing import Any
 
 from tacit.errors import InputError, expected
 from tacit.files import check_readable, check_writable, write_atomically
+from tacit.guidance import failure_of, r_hat, warnings_about
 from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
@@ -215,9 +216,11 @@ class Posterior:
 
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers; empty when all is well."""
-        from tacit.guidance import warnings_about
-
         return warnings_about(self)
+
+    def failure(self) -> str | None:
+        """One sentence on why the chains failed and what to try; None where they did not. `infer` refuses it then."""
+        return failure_of(self)
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import posterior_card
@@ -267,7 +270,7 @@ def _row(name: str, values: Any, probability: float) -> Row:
     stats: Any = vars(arviz_stats.base)["array_stats"]
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places: infinite R-hat
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still
         return Row(
             name=name,
             mean=float(values.mean()),
@@ -276,7 +279,7 @@ def _row(name: str, values: Any, probability: float) -> Row:
             high=float(high),
             ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
             ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
-            r_hat=math.nan if constant or len(values) < 2 else float(stats.rhat(values)),
+            r_hat=r_hat(values),
         )
 
 

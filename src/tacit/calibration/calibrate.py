@@ -16,6 +16,7 @@ from typing import Any
 
 from tacit.disturb import Disturbance, as_disturbance
 from tacit.errors import InputError, did_you_mean, expected
+from tacit.guidance import MOST_DIVERGING
 from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
@@ -62,6 +63,15 @@ class Calibration:
         from tacit.pages.notebook import calibration_card
 
         return calibration_card(self)
+
+    @property
+    def refused(self) -> Any:
+        """The trials that `tacit.infer` would refuse, as most of their draws diverged or some are no finite numbers.
+
+        Their ranks count all the same: a posterior must not be called calibrated because its failures are left out.
+        """
+        diverging = self.diagnostics.get("diverging")
+        return self.failed if diverging is None else self.failed | (diverging > MOST_DIVERGING)
 
     def ks(self) -> dict[str, float]:
         """For each number, the Kolmogorov-Smirnov distance between its ranks and the uniform law."""
