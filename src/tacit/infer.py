@@ -218,7 +218,7 @@ def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | N
     if prior is None:
         return default
     if isinstance(prior, Mapping):
-        return default.replaced(prior)
+        return model.changed_prior(prior, schema)
     if type(prior) is not type(default):
         raise expected("prior", prior, f"to be a {type(default).__name__} or a mapping of its numbers")
     return prior

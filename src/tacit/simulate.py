@@ -86,8 +86,10 @@ def simulate(
     check_settings(warmup=0, draws=4, chains=1, seed=seed)
     rng = np.random.default_rng(seed)
     if parameters is None:
-        parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
-    rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
+        whole = prior_for(plan.model, plan.schema, prior)
+        parameters, rows = plan.model.draw_together(whole, plan.schema, n, rng)
+    else:
+        rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
     if disturb is not None:
         rows = disturb.applied(rows, dict(parameters), plan.model, plan.schema, rng)
     if isinstance(plan.mechanism, Local):

@@ -67,18 +67,36 @@ class LinearRegression(Regression, LocalModel):
         return Gram(design.columns, design.number_response, radius=as_radius(self.radius))
 
     def default_prior(self, schema: Schema) -> LinearPrior:
-        """Weak, data-free, and with at least 99% of its predictions inside the bounds."""
+        """Weak and data-free: coefficients know the spread of their columns (`LinearPrior`)."""
         return LinearPrior.default(self.design(schema))
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """Theta and sigma, and the normal law of the covariates."""
+        """Theta and sigma, and the normal law of the covariates, whose moments stand for those of endless rows."""
         assert isinstance(prior, LinearPrior)
-        return prior.draw(self.design(schema), rng)
+        design = self.design(schema)
+        law = prior.draw_law(design, rng)
+        centre, squares = self._column_moments(law, prior, schema, rng)
+        return {"theta": prior.draw_coefficients(design, law["sigma"], centre, squares, rng), **law}
+
+    def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """The law of covariates, then rows without a response, then theta given their moments, then the response."""
+        assert isinstance(prior, LinearPrior)
+        if not prior.tied:
+            return super().draw_together(prior, schema, n, rng)
+        design = self.design(schema)
+        law = prior.draw_law(design, rng)
+        rows, cells = self._covariates(law, schema, n, rng)
+        moments = _moments(design, self._matrix(cells, schema, n))
+        parameters = {"theta": prior.draw_coefficients(design, law["sigma"], *moments, rng), **law}
+        return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Numbers from the normal law of the covariates, levels with equal chances, the response from the model."""
-        import numpy as np
+        rows, cells = self._covariates(parameters, schema, n, rng)
+        return {**rows, **self._response(parameters, cells, schema, n, rng)}
 
+    def _covariates(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """n rows without a response, and the same parsed."""
         design = self.design(schema)
         cells: dict[str, Any] = {}
         rows: dict[str, Any] = {}
@@ -96,11 +114,28 @@ class LinearRegression(Regression, LocalModel):
                 levels = schema.category(name).levels
                 cells[name] = rng.integers(0, len(levels), n)
                 rows[name] = [levels[code] for code in cells[name]]
-        mean = design.matrix(cells) @ parameters["theta"] if cells else np.full(n, parameters["theta"][0])
-        response = mean + parameters["sigma"] * rng.standard_normal(n)
-        number = design.number_response
-        rows[number.name] = number.offset + number.scale * response
-        return rows
+        return rows, cells
+
+    def _matrix(self, cells: Arrays, schema: Schema, n: int) -> Any:
+        import numpy as np
+
+        return self.design(schema).matrix(cells) if cells else np.ones((n, 1))
+
+    def _response(self, parameters: Arrays, cells: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        response = self._matrix(cells, schema, n) @ parameters["theta"] + parameters["sigma"] * rng.standard_normal(n)
+        number = self.design(schema).number_response
+        return {number.name: number.offset + number.scale * response}
+
+    def _column_moments(self, law: Arrays, prior: LinearPrior, schema: Schema, rng: Any) -> tuple[Any, Any]:
+        """Mean and variance of the design's columns: exact for plain numbers, else of some made-up rows."""
+        import numpy as np
+
+        design = self.design(schema)
+        if not prior.tied:
+            return np.zeros(len(design.columns)), np.ones(len(design.columns))
+        if design.all_numeric:
+            return np.append(1.0, law["mu_x"]), np.append(0.0, np.diagonal(law["Sigma_x"]))
+        return _moments(design, self._matrix(self._covariates(law, schema, _MADE_UP, rng)[1], schema, _MADE_UP))
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -185,6 +220,17 @@ class LinearRegression(Regression, LocalModel):
         return {"coefficient": names, "covariate": covariates, "other_covariate": covariates}
 
 
+_MADE_UP = 500  # rows
+
+
+def _moments(design: Design, matrix: Any) -> tuple[Any, Any]:
+    """Mean and variance of the columns; around 0 where there is no intercept."""
+    import numpy as np
+
+    centre = matrix.mean(axis=0) if design.formula.intercept else np.zeros(matrix.shape[1])
+    return centre, np.mean((matrix - centre) ** 2, axis=0)
+
+
 def _collapsed(problem: Problem, settings: Settings) -> Chain:
     """The latent Gram matrix, every parameter integrated out; then the parameters exactly.
 
@@ -259,7 +305,7 @@ def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
     least = len(design.columns) + 1
     if problem.n < least:
         raise expected("n", problem.n, f"to be at least {least}, for the Gram matrix to have full rank")
-    return noisy_grams(problem)[0], problem.prior.numbers(design), problem.noise.limit == "laplace"
+    return noisy_grams(problem)[0], problem.prior.conjugate.numbers(design), problem.noise.limit == "laplace"
 
 
 def _augment(problem: Problem, settings: Settings) -> Chain:
@@ -292,7 +338,7 @@ def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, N
     least = len(design.columns) + 2
     if not least <= problem.n <= most:
         raise expected("n", problem.n, f"to be from {least} to {most} for the {method} method, which samples every row")
-    return noisy_grams(problem)[0], problem.prior.numbers(design)
+    return noisy_grams(problem)[0], problem.prior.conjugate.numbers(design)
 
 
 def _free(problem: Problem, settings: Settings) -> Chain:

@@ -1,4 +1,4 @@
-"""The prior of linear regression: normal-inverse-gamma for the coefficients, normal-inverse-Wishart for covariates."""
+"""The prior of linear regression: normal for the coefficients, inverse gamma for sigma^2, inverse Wishart for x."""
 
 from __future__ import annotations
 
@@ -6,43 +6,58 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import expected
+from tacit.models.coefficient_statements import Statement, as_statements, in_mapped_units
 from tacit.models.model import Prior
 from tacit.models.regression import Design
 from tacit.samplers.chain import Arrays
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
+    from tacit.samplers.coefficient_prior import CoefficientPrior
     from tacit.samplers.conjugate_gram import Numbers
     from tacit.samplers.response import ResponsePrior
+
+_CONJUGATE = 1e-4  # lambda0 of methods that take no other prior: a standard deviation of 100 sigma in mapped units
 
 
 @dataclass(frozen=True)
 class LinearPrior(Prior):
     """In mapped units, where numbers lie in [-1, 1]:
 
-    sigma^2 ~ IG(a0, b0),    theta | sigma^2 ~ N(mu0, sigma^2 diag(lambda0)^-1),
-    Sigma_x ~ IW(diag(psi0), nu0),    mu_x | Sigma_x ~ N(m0, Sigma_x / kappa0).
+    sigma^2 ~ IG(a0, b0),    Sigma_x ~ IW(diag(psi0), nu0),    mu_x | Sigma_x ~ N(m0, Sigma_x / kappa0).
 
-    ``mu0`` and ``lambda0`` have one number a coefficient, ``m0`` and ``psi0`` one a covariate; a single number stands
-    for all.
+    A coefficient other than the intercept has mean ``mu0`` and the standard deviation ``slope`` sigma / s_j, with s_j
+    the standard deviation of its column in the rows: 5 residual standard deviations for each of the covariate's own,
+    whatever the bounds. The expected response at the covariates' means is N(mu0, intercept_sd^2). Where ``lambda0`` is
+    given, theta | sigma^2 ~ N(mu0, sigma^2 diag(lambda0)^-1) instead, which is conjugate.
+
+    ``coefficients`` names coefficients with a mean and a standard deviation in the units of the data, which take the
+    place of all that for them. ``mu0`` and ``lambda0`` have one number a coefficient, ``m0`` and ``psi0`` one a
+    covariate; a single number stands for all.
     """
 
     mu0: float | tuple[float, ...]
-    lambda0: float | tuple[float, ...]
+    lambda0: float | tuple[float, ...] | None
     a0: float
     b0: float
     m0: float | tuple[float, ...]
     kappa0: float
     nu0: float
     psi0: float | tuple[float, ...]
+    slope: float = 5.0
+    intercept_sd: float = 0.5
+    coefficients: tuple[Statement, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficients", as_statements(self.coefficients))
         for name in ("mu0", "lambda0", "m0", "psi0"):
             value = getattr(self, name)
             if isinstance(value, list):
                 object.__setattr__(self, name, tuple(value))
-        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0"):
+        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0", "slope", "intercept_sd"):
             value = getattr(self, name)
+            if name == "lambda0" and value is None:
+                continue
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1e300:
                     raise expected(f"prior {name}", value, "to be positive numbers below 1e300")
@@ -54,25 +69,34 @@ class LinearPrior(Prior):
 
     @classmethod
     def default(cls, design: Design) -> Self:
-        """Weak, from the number of covariates alone.
+        """Weak where real tables are, from the number of covariates alone.
 
-        Covariates: predictive t with 5 degrees of freedom and scale 0.24, so that 99% lie in [-1, 1] (the 99.5% point
-        of t_5 is 4.03). Response: sigma^2, the intercept and all slopes together contribute equal shares of a
-        predictive t with 6 degrees of freedom and scale 0.26 (its 99.5% point is 3.71).
+        Bounds are public and generous, so columns fill a part of [-1, 1]. Residual sd: 95% of the prior lies between
+        0.04 and 0.4. Spread of a covariate: between 0.05 and 0.6; its mean has 4.5 times that spread, and a correlation
+        of two is uniform.
         """
-        covariates = _covariates(design)
-        intercept = [1.0] if design.formula.intercept else []
-        slopes = [float(max(1, covariates)) * 0.25] * (len(design.columns) - len(intercept))
         return cls(
             mu0=0.0,
-            lambda0=tuple(intercept + slopes) or 1.0,
-            a0=3.0,
-            b0=3.0 * 0.26**2 / 3,
+            lambda0=None,
+            a0=1.2,
+            b0=0.007,
             m0=0.0,
-            kappa0=1.0,
-            nu0=covariates + 4.0,
-            psi0=0.24**2 * 5 / 2,
+            kappa0=0.05,
+            nu0=_covariates(design) + 1.0,
+            psi0=0.02,
         )
+
+    @property
+    def tied(self) -> bool:
+        """Whether coefficients know the spread of their columns, so that the rows' own moments are part of it."""
+        return self.lambda0 is None
+
+    @property
+    def conjugate(self) -> Self:
+        """This prior for methods that need a conjugate one: itself, or a wider one where ``lambda0`` is not said."""
+        if self.coefficients:
+            raise expected("prior", self.coefficients[0][0], "to be said of no coefficient for this method")
+        return self if not self.tied else self.replaced({"lambda0": _CONJUGATE})
 
     def numbers(self, design: Design) -> Numbers:
         """The prior as arrays for a design."""
@@ -87,37 +111,59 @@ class LinearPrior(Prior):
             nu0=self.nu0,
             psi0=np.diag(_spread("psi0", self.psi0, d)),
             mu0=_spread("mu0", self.mu0, p),
-            lambda0=np.diag(_spread("lambda0", self.lambda0, p)),
+            lambda0=np.diag(_spread("lambda0", _CONJUGATE if self.lambda0 is None else self.lambda0, p)),
             a0=self.a0,
             b0=self.b0,
+            coefficients=self.of_coefficients(design),
         )
 
     def response(self, design: Design) -> ResponsePrior:
         """The part of the prior that is about the response."""
-        import numpy as np
-
         from tacit.samplers.response import ResponsePrior
 
-        p = len(design.columns)
-        precision = np.diag(_spread("lambda0", self.lambda0, p))
-        return ResponsePrior(np.array(_spread("mu0", self.mu0, p)), precision, self.a0, self.b0)
+        return ResponsePrior(self.of_coefficients(design), self.a0, self.b0, design.formula.intercept)
 
-    def draw(self, design: Design, rng: Any) -> Arrays:
-        """One draw of theta, sigma, mu_x and Sigma_x."""
+    def of_coefficients(self, design: Design) -> CoefficientPrior:
+        """The statements about the coefficients."""
         import numpy as np
 
-        p, d = len(design.columns), _covariates(design)
+        from tacit.samplers.coefficient_prior import CoefficientPrior
+
+        p = len(design.columns)
+        rows, lifted, fixed = np.eye(p), np.zeros(p), np.zeros(p)
+        means, by_sigma, by_spread = np.array(_spread("mu0", self.mu0, p)), np.zeros(p), np.full(p, self.slope**-2)
+        if self.lambda0 is not None:
+            by_sigma, by_spread = np.array(_spread("lambda0", self.lambda0, p)), np.zeros(p)
+        elif design.formula.intercept:
+            rows[0], lifted[0], fixed[0], by_spread[0] = 0.0, 1.0, self.intercept_sd**-2, 0.0
+        for place, (row, mean, sd) in in_mapped_units(self.coefficients, design, design.number_response).items():
+            rows[place], means[place], fixed[place] = row, mean, sd**-2
+            lifted[place] = by_sigma[place] = by_spread[place] = 0.0
+        return CoefficientPrior(rows, lifted, means, fixed, by_sigma, by_spread)
+
+    def draw_law(self, design: Design, rng: Any) -> Arrays:
+        """One draw of sigma, mu_x and Sigma_x."""
+        import numpy as np
+
+        d = _covariates(design)
         if self.nu0 <= d - 1:
             raise expected("prior nu0", self.nu0, f"to be above {d - 1}")
         variance = self.b0 / rng.gamma(self.a0)
-        theta = _spread("mu0", self.mu0, p) + rng.standard_normal(p) * np.sqrt(
-            variance / _spread("lambda0", self.lambda0, p)
-        )
         # Bartlett: A lower triangular with chi variates on its diagonal; (L A^-T)(L A^-T)' is inverse Wishart.
         a = np.tril(rng.standard_normal((d, d)), -1) + np.diag(np.sqrt(rng.chisquare(self.nu0 - np.arange(d))))
         half = np.linalg.solve(a, np.diag(np.sqrt(_spread("psi0", self.psi0, d)))).T
         mean = _spread("m0", self.m0, d) + half @ rng.standard_normal(d) / np.sqrt(self.kappa0)
-        return {"theta": theta, "sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}
+        return {"sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}
+
+    def draw_coefficients(self, design: Design, sigma: float, centre: Any, squares: Any, rng: Any) -> Any:
+        """Theta given sigma and the mean and the variance of each column of the design."""
+        import numpy as np
+
+        said = self.of_coefficients(design)
+        t = rng.standard_normal(len(said.means))
+        return np.linalg.solve(
+            said.statements(centre), said.means + t / np.sqrt(said.precisions(np.maximum(squares, 1e-12), sigma**2))
+        )
 
 
 def _covariates(design: Design) -> int:

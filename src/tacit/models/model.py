@@ -174,6 +174,15 @@ class Model(ABC):
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """n rows given the parameters, as columns of raw cells, not yet clamped."""
 
+    def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """Parameters from the prior and n rows given them, where a prior may depend on the rows' own moments."""
+        parameters = self.draw_parameters(prior, schema, rng)
+        return parameters, self.draw_rows(dict(parameters), schema, n, rng)
+
+    def changed_prior(self, changes: Mapping[str, Any], schema: Schema) -> Prior:
+        """The default prior with some numbers changed, by name."""
+        return self.default_prior(schema).replaced(changes)
+
     @property
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:

@@ -26,7 +26,8 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
-from tacit.samplers.response import Fit, ResponsePrior, Update, draw, log_evidence, update
+from tacit.samplers.coefficient_prior import CoefficientPrior
+from tacit.samplers.response import ConjugatePrior, Fit, ResponsePrior, Update, draw, log_evidence, update
 
 
 class Numbers(NamedTuple):
@@ -40,11 +41,18 @@ class Numbers(NamedTuple):
     lambda0: Any
     a0: Any
     b0: Any
+    coefficients: CoefficientPrior | None = None
+
+    @property
+    def conjugate(self) -> ConjugatePrior:
+        """The prior of theta and sigma alone, where it is conjugate."""
+        return ConjugatePrior(self.mu0, self.lambda0, self.a0, self.b0)
 
     @property
     def response(self) -> ResponsePrior:
         """The prior of theta and sigma alone."""
-        return ResponsePrior(self.mu0, self.lambda0, self.a0, self.b0)
+        assert self.coefficients is not None
+        return ResponsePrior(self.coefficients, self.a0, self.b0, intercept=True)
 
 
 class Centred(NamedTuple):
@@ -72,7 +80,7 @@ def fit(centred: Centred, n: Any) -> Fit:
 
 def regression(centred: Centred, n: Any, prior: Numbers) -> Update:
     """The conjugate update of theta and sigma from the rows of one site."""
-    return update(Fit(*(part[None] for part in fit(centred, n))), n, prior.response)
+    return update(Fit(*(part[None] for part in fit(centred, n))), n, prior.conjugate)
 
 
 def covariates(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any]:

@@ -17,11 +17,11 @@ They have a weak prior (`row_laws`): s ~ Dirichlet(1), m ~ N(middle, (half/2)^2)
 T C T with T ~ half-normal(half/2) and C ~ LKJ(2). The response is treated exactly. With the least-squares estimate
 t = G^-1 X'y and the residual sum of squares RSS the target is, up to a constant and with respect to (t, log RSS),
 
-    p(s, m, S)  |G|^(1/2) |G + Lambda0|^(-1/2) RSS^((n-p)/2) b_n^(-a_n)  noise(z - entries)
+    p(s, m, S)  |G|^(1/2) RSS^((n-p)/2) evidence(G, t, RSS, e)  noise(z - entries)
 
-The middle is the law of (X'y, y'y) given X with theta and sigma^2 integrated out, with the Jacobian |G| RSS of
-(X'y, y'y) = (G t, RSS + t'G t). Several sites have such unknowns each; the terms with Lambda0 and b_n are then those of
-all sites together (`response`).
+The middle is the law of (X'y, y'y) given X with theta integrated out, with the Jacobian |G| RSS of (X'y, y'y) = (G t,
+RSS + t'G t); e stands for sigma^2. Several sites have such unknowns each, but for e; the evidence is then that of all
+sites together (`response`).
 
 Before sampling, damped Gauss-Newton steps find about the peak, and the unknowns are whitened by the information there.
 """
@@ -35,14 +35,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import block_diag, solve_triangular
+from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
 
 from tacit.samplers.backend import argument
 from tacit.samplers.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
 from tacit.samplers.noises import Noises, split_by_site
 from tacit.samplers.peak_chain import climb
-from tacit.samplers.response import Fit, ResponsePrior, draw, log_evidence, update
+from tacit.samplers.response import Fit, ResponsePrior, draw_e, draw_given, given_sigma
 from tacit.samplers.row_laws import LawCoordinates, LawPrior
 
 _STEPS = 40  # of the search for the peak
@@ -111,19 +111,21 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
         log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
         return coordinates.log_prior(u[: coordinates.size]) + log_det / 2 + (n - p) / 2 * u[-1]
 
-    def log_model(u: Any) -> Any:
-        together = log_evidence(update(jax.vmap(fit)(u, n), n.sum(), prior))
+    def log_model(u: Any, e: Any) -> Any:
+        together = given_sigma(jax.vmap(fit)(u, n), n.sum(), prior, e).log_evidence
         return jnp.sum(jax.vmap(log_site)(u, n)) + together
 
     def information(u: Any, n: Any, sds: Any) -> Any:
         """J'J of the scaled entries, and about what prior and response say about the unknowns of one site."""
         gram, estimate, rss = fit(u, n)
-        found = update(Fit(gram[None], estimate[None], rss[None]), n, prior)
-        about = jnp.linalg.solve(gram + prior.lambda0, gram) * (found.a / found.b)
-        left = rss / (2 * found.b)
+        found = given_sigma(Fit(gram[None], estimate[None], rss[None]), n, prior, 0.0)
+        precision = prior.normal(gram, n, found.variance)[1]
+        about = cho_solve((found.root, True), gram) / found.variance
+        a = prior.a0 + n / 2
+        left = rss / (2 * a * found.variance)
         scaled = jax.jacfwd(entries)(u, n) / sds[:, None]
-        known = jnp.eye(size).at[coordinates.size : -1, coordinates.size : -1].set(prior.lambda0 @ about)
-        known = known.at[-1, -1].set(jnp.maximum(found.a * left * (1 - left), 0.1))
+        known = jnp.eye(size).at[coordinates.size : -1, coordinates.size : -1].set(precision @ about)
+        known = known.at[-1, -1].set(jnp.maximum(a * left * (1 - left), 0.1))
         return scaled.T @ scaled + (known + known.T) / 2
 
     def peak(best: Any) -> tuple[Any, Any]:
@@ -131,14 +133,14 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
 
         def objective(flat: Any) -> Any:
             u = flat.reshape(-1, size)
-            return log_model(u) - jnp.sum(((best - jax.vmap(entries)(u, n)) / sds) ** 2) / 2
+            return log_model(u, 0.0) - jnp.sum(((best - jax.vmap(entries)(u, n)) / sds) ** 2) / 2
 
         def bend(flat: Any) -> Any:
             return block_diag(*jax.vmap(information)(flat.reshape(-1, size), n, sds))
 
         rss = jnp.log(jnp.maximum(best[:, layout.square_index], 0.02 * n))
         law = jnp.zeros((len(n), coordinates.size))
-        start = jnp.concatenate([law, jnp.tile(prior.mu0, (len(n), 1)), rss[:, None]], axis=1)
+        start = jnp.concatenate([law, jnp.zeros((len(n), p)), rss[:, None]], axis=1)
         found = climb(objective, bend, start.reshape(-1), _STEPS)
         return found, jnp.linalg.cholesky(bend(found))
 
@@ -148,20 +150,24 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
         origin, root = peak(best)
 
         def unwhitened(t: Any) -> Any:
-            return (origin + solve_triangular(root, t, lower=True, trans=1)).reshape(-1, size)
+            return (origin + solve_triangular(root, t[:-1], lower=True, trans=1)).reshape(-1, size)
 
         def target(t: Any) -> Any:
             u = unwhitened(t)
             exact = jax.vmap(entries)(u, n)
             noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
-            value = log_model(u) + noise
+            value = log_model(u, t[-1]) + noise
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        start = 0.3 * jax.random.normal(for_start, (origin.size,))
+        start = 0.3 * jax.random.normal(for_start, (origin.size + 1,))
         positions, info = explore(for_chain, target, start, settings, dense=True, target=0.85, depth=8)
-        finish = jax.vmap(lambda k, t: draw(k, update(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior)))
-        return finish(jax.random.split(for_parameters, settings.draws), positions), info
+        normals = jax.random.normal(for_parameters, (settings.draws, p))
+
+        def finish(t: Any, normals: Any) -> Arrays:
+            return draw_given(given_sigma(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior, t[-1]), normals)
+
+        return jax.vmap(finish)(positions, normals), info
 
     return chain
 
@@ -173,8 +179,11 @@ def naive_free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = split_by_site(released, [site.noises for site in sites])
         fits = [_projected(site, site.noises.best(part)) for site, part in zip(sites, parts, strict=True)]
-        found = update(Fit(*(jnp.stack(part) for part in zip(*fits, strict=True))), n, prior)
-        return jax.vmap(lambda k: draw(k, found))(jax.random.split(key, settings.draws)), {}
+        stacked = Fit(*(jnp.stack(part) for part in zip(*fits, strict=True)))
+        for_e, for_theta = jax.random.split(key)
+        e = draw_e(for_e, stacked, n, prior, settings.draws)
+        normals = jax.random.normal(for_theta, (settings.draws, stacked.estimate.shape[1]))
+        return jax.vmap(lambda e, normals: draw_given(given_sigma(stacked, n, prior, e), normals))(e, normals), {}
 
     return chain
 

@@ -1,7 +1,8 @@
 """Linear regression from a noisy Gram matrix where the noise is small: subtract fresh noise, and correct.
 
 Given the release z, the exact entries s have the density p(s) f(z - s), with p the law of the Gram matrix, every
-parameter integrated out (`conjugate_gram`), and f that of the noise. p varies over the prior's range, which grows with
+parameter integrated out but sigma^2 (`conjugate_gram`, `response`), and f that of the noise. The e that stands for
+sigma^2 is proposed from a t law around 0. p varies over the prior's range, which grows with
 n; f does not. So for many rows z minus fresh noise is nearly a draw, and Metropolis with such proposals and the weights
 p is exact (`independence`). A draw costs eight evaluations of p, all of them at once, where NUTS takes tens of
 gradients one after another: docs/benchmarks.md has what that is worth.
@@ -21,11 +22,13 @@ import numpy as np
 
 from tacit.samplers.backend import argument
 from tacit.samplers.chain import Arrays, Chain, Either, Settings
-from tacit.samplers.conjugate_gram import Centred, Numbers, log_density
+from tacit.samplers.conjugate_gram import Centred, Numbers, fit, log_site
 from tacit.samplers.independence import independence
 from tacit.samplers.latent_gram import NoisyGram, collapsed_chain, draw_all
+from tacit.samplers.response import Fit, given_sigma
 
 _MOST = 1.0
+_WIDTH, _DEGREES = 1.05, 10.0  # of the proposals of e, whose law is about standard normal
 _LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
 
 
@@ -43,15 +46,20 @@ def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
     n, noises = argument([layout.n]), layout.noises.as_arguments()
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        def propose(key: Any) -> tuple[Centred, Any]:
-            sums, block = layout.matrix(released - noises.fresh(key))
+        def propose(key: Any) -> tuple[tuple[Centred, Any], Any]:
+            for_noise, for_e = jax.random.split(key)
+            sums, block = layout.matrix(released - noises.fresh(for_noise))
             centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
-            return centred, log_density(centred, n[0], prior)
+            e = _WIDTH * jax.random.t(for_e, _DEGREES)
+            found = given_sigma(Fit(*(part[None] for part in fit(centred, n[0]))), n[0], prior.response, e)
+            log_proposal = -(_DEGREES + 1) / 2 * jnp.log1p((e / _WIDTH) ** 2 / _DEGREES)
+            return (centred, e), log_site(centred, n[0], prior) + found.log_evidence - log_proposal
 
         for_chain, for_parameters = jax.random.split(key)
         points, info = independence(for_chain, propose, settings.draws)
         keys = jax.random.split(for_parameters, settings.draws)
-        return jax.vmap(lambda k, c: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior))(keys, points), info
+        finish = jax.vmap(lambda k, c, e: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior, e))
+        return finish(keys, *points), info
 
     return chain
 
@@ -75,7 +83,7 @@ def _variance(layout: NoisyGram, prior: Numbers, entries: Any) -> float:
 
 
 def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
-    """`conjugate_gram.log_density` of many Gram matrices (many, entries), in numpy; NaN if one is none."""
+    """Log p of many Gram matrices (many, entries) at the likeliest sigma^2, in numpy; NaN if one is none."""
     n, d = layout.n, layout.size - 1
     flat = np.zeros((len(entries), layout.size + layout.size * (layout.size + 1) // 2))
     flat[:, layout.order] = entries
@@ -94,12 +102,29 @@ def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
     gram = np.empty((len(entries), d + 1, d + 1))
     gram[:, 0, 0], gram[:, 0, 1:], gram[:, 1:, 0], gram[:, 1:, 1:] = n, sums[:, :-1], sums[:, :-1], block[:, :-1, :-1]
     intercepts = sums[:, -1] / n - np.sum(slopes * x_means, axis=1)
-    away = np.concatenate([intercepts[:, None], slopes], axis=1) - np.asarray(prior.mu0)
-    pull = away @ np.asarray(prior.lambda0)
-    held = np.linalg.solve(gram + prior.lambda0, pull[..., None])[..., 0]
-    b = prior.b0 + (rss + np.sum(away * pull, axis=1) - np.sum(pull * held, axis=1)) / 2
-    logs = [np.linalg.slogdet(matrix)[1] for matrix in (x_scatter, psi, gram + prior.lambda0)]
-    weights = (n - d - 3) / 2, -(prior.nu0 + n) / 2, -1 / 2
-    return sum(w * log for w, log in zip(weights, logs, strict=True)) + (
-        ((n - d - 1) / 2 - 1) * np.log(rss) - (prior.a0 + n / 2) * np.log(b)
+    estimate = np.concatenate([intercepts[:, None], slopes], axis=1)
+    squares = np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2
+    said = prior.response.coefficients
+    v = said.rows + said.lifted[:, None] * (gram[:, 0] / n)[:, None]
+    away = np.einsum("kij,kj->ki", v, estimate) - said.means
+    variance = (rss + 2 * prior.b0) / (n + 2 * prior.a0)
+
+    def of_theta(variance: Any) -> tuple[Any, Any]:
+        """What the prior of theta adds, and the distance of the estimate from it, in units of log density."""
+        precisions = said.precisions(squares, variance[:, None])
+        q = gram / variance[:, None, None] + np.einsum("kji,kj,kjl->kil", v, precisions, v)
+        pull = np.einsum("kji,kj->ki", v, precisions * away)
+        held = np.linalg.solve(q, pull[..., None])[..., 0]
+        far = np.sum(precisions * away**2, axis=1) - np.sum(pull * held, axis=1)
+        return (np.sum(np.log(precisions), axis=1) - np.linalg.slogdet(q)[1]) / 2, far
+
+    for _ in range(2):
+        variance = (rss + 2 * prior.b0 + variance * of_theta(variance)[1]) / (n + 2 * prior.a0)
+    volume, far = of_theta(variance)
+    logs = [np.linalg.slogdet(matrix)[1] for matrix in (x_scatter, psi)]
+    return (
+        (n - d - 3) / 2 * logs[0]
+        - (prior.nu0 + n) / 2 * logs[1]
+        + ((n - d - 1) / 2 - 1) * np.log(rss)
+        + (volume - far / 2 - (n + 2 * prior.a0) / 2 * np.log(variance) - (rss + 2 * prior.b0) / (2 * variance))
     )

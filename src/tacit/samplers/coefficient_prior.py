@@ -1,0 +1,62 @@
+"""A normal prior of coefficients that knows the spread of their columns.
+
+p independent statements about linear functions of the p coefficients, V theta ~ N(means, diag(precisions)^-1). With
+c the mean of the design vector and s_j^2 the variance of its column j (latent numbers, in the same joint posterior),
+
+    V          = rows + lifted c'                                    a lifted row speaks of the predictor at the means
+    precisions = fixed + (by_sigma + by_spread s^2) / sigma^2        sigma^2 = 1 where a family has none
+
+So by_spread = 1 / k^2 says that theta_j has the standard deviation k sigma / s_j: a covariate's whole effect, from one
+standard deviation below its mean to one above, is about 2 k sigma, whatever its bounds are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+
+class CoefficientPrior(NamedTuple):
+    """``rows`` (p, p); all others (p,)."""
+
+    rows: Any
+    lifted: Any
+    means: Any
+    fixed: Any
+    by_sigma: Any
+    by_spread: Any
+
+    @property
+    def plain(self) -> bool:
+        """Whether it depends on nothing but sigma."""
+        return not (self.lifted.any() or self.by_spread.any())
+
+    def statements(self, centre: Any) -> Any:
+        """V."""
+        return self.rows + self.lifted[:, None] * centre
+
+    def precisions(self, squares: Any, variance: Any = 1.0) -> Any:
+        """Of the statements."""
+        return self.fixed + (self.by_sigma + self.by_spread * squares) / variance
+
+    def normal(self, centre: Any, squares: Any, variance: Any = 1.0) -> tuple[Any, Any, Any]:
+        """Mean and precision matrix of theta, and the logarithm of the latter's determinant."""
+        v, precisions = self.statements(centre), self.precisions(squares, variance)
+        log_det = 2 * jnp.linalg.slogdet(v)[1] + jnp.sum(jnp.log(precisions))
+        return jnp.linalg.solve(v, self.means), (v.T * precisions) @ v, log_det
+
+    def place(self, t: Any, centre: Any, squares: Any, variance: Any = 1.0) -> Any:
+        """theta made of p numbers t, which are standard normal under the prior."""
+        spread = t / jnp.sqrt(self.precisions(squares, variance))
+        return jnp.linalg.solve(self.statements(centre), self.means + spread)
+
+    def unplace(self, theta: Any, centre: Any, squares: Any, variance: Any = 1.0) -> Any:
+        """The t of `place`."""
+        return (self.statements(centre) @ theta - self.means) * jnp.sqrt(self.precisions(squares, variance))
+
+
+def column_moments(gram: Any, n: Any, *, intercept: bool) -> tuple[Any, Any]:
+    """Mean and variance of the design's columns from X'X; around 0 where there is no constant, which comes first."""
+    centre = gram[0] / n if intercept else jnp.zeros(gram.shape[0])
+    return centre, jnp.maximum(jnp.diagonal(gram) / n - centre**2, 1e-12)
