@@ -224,19 +224,23 @@ class _Law:
         laws = logs @ self.coordinates.law.contrasts / self.coordinates.law.spread
         no, yes = jnp.sum(counts, axis=0).T
         prior = self.coordinates.prior
+        moments = jnp.eye(self.coordinates.p)[0], jnp.ones(self.coordinates.p)  # of a design without numbers
+        mean, precision, _ = prior.said.normal(*moments)
         theta, moved = move_coefficients(
             for_theta,
             self.coordinates.theta(t),
             self.design,
             lambda u: yes * jax.nn.log_sigmoid(u) + no * jax.nn.log_sigmoid(-u),
             jnp.log((yes + 0.5) / (no + 0.5)),
-            np.asarray(prior.theta_sd, float),
+            mean,
+            precision,
             prior.radius,
         )
-        free = theta / prior.theta_sd
+        h = theta
         if prior.radius is not None:  # theta = R tanh(|h|/R) h/|h|
             ratio = jnp.sqrt(jnp.sum(theta**2) + 1e-30) / prior.radius
-            free = free * jnp.arctanh(ratio) / ratio
+            h = theta * jnp.arctanh(ratio) / ratio
+        free = prior.said.unplace(h, *moments)
         # Where theta stays, so must its t: the way back is exact only up to rounding.
         return jnp.concatenate([jnp.where(moved, free, t[: self.coordinates.p]), laws.reshape(-1)])
 

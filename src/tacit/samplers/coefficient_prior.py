@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 
 class CoefficientPrior(NamedTuple):
@@ -54,6 +55,32 @@ class CoefficientPrior(NamedTuple):
     def unplace(self, theta: Any, centre: Any, squares: Any, variance: Any = 1.0) -> Any:
         """The t of `place`."""
         return (self.statements(centre) @ theta - self.means) * jnp.sqrt(self.precisions(squares, variance))
+
+
+class NumberColumns(NamedTuple):
+    """Which columns of a design are numbers: ``picks`` (p, d) by one 1 each; ``plain`` (p,), those not within levels."""
+
+    picks: Any
+    plain: Any
+    intercept: bool
+
+    @classmethod
+    def of(cls, slopes: Any, *, intercept: bool) -> NumberColumns:
+        """Off the B_c (cells, p, d) of `design_moments.Design`."""
+        whole = np.asarray(slopes)
+        return cls(whole.max(axis=0), whole.min(axis=0).sum(axis=1), intercept)
+
+    def moments(self, chances: Any, means: Any, variances: Any, numpy: Any = jnp) -> tuple[Any, Any]:
+        """Centre and squares of `CoefficientPrior` for cells with ``chances`` (K,), ``means`` (K, d) of numbers there.
+
+        ``variances`` (d,) are those within cells. The centre is that of the reference levels, the square of a column
+        that is no number is 1.
+        """
+        overall = chances @ means
+        squares = numpy.maximum(variances + chances @ (means - overall) ** 2, 1e-12)
+        centre = self.plain * (self.picks @ overall)
+        first = np.eye(len(self.plain))[0] if self.intercept else np.zeros(len(self.plain))
+        return centre + first, self.picks @ squares + (1 - self.picks.sum(axis=1))
 
 
 def column_moments(gram: Any, n: Any, *, intercept: bool) -> tuple[Any, Any]:

@@ -9,8 +9,9 @@ By the central limit theorem s ~ N(n mu_s, n Sigma_s) with the moments of one ro
 (kulkarni2021, equation (3), and the normal mixture of bernstein2019, Algorithm 1). Sites share theta and have their own
 chances pi of the cells, means m_c and covariance S of the numbers. Priors, each with its coordinates:
 
-    theta ~ N(0, diag(theta_sd^2)),                theta = theta_sd t; if a radius R is given, only where |theta| <= R,
-                                                   theta = R tanh(|h|/R) h/|h| with h = theta_sd t
+    theta as in `coefficient_prior`, whose scales may depend on the law of the rows: theta = h(t), t standard normal; if
+                                                   a radius R is given, only where |theta| <= R, theta = R tanh(|h|/R)
+                                                   h/|h|
     pi ~ Dirichlet(alpha)                          log-ratios to the geometric mean, in an orthonormal basis
     m_c ~ N(mean, diag(mean_sd^2))                 m_c = mean + mean_sd t
     S = T C T,  T_j ~ half-normal(scale_j)         T_j = scale_j log(1 + e^t)
@@ -45,6 +46,7 @@ from jax.scipy.special import log_ndtr, ndtri
 from tacit.errors import expected
 from tacit.samplers.backend import argument
 from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.samplers.coefficient_prior import CoefficientPrior, NumberColumns
 from tacit.samplers.design_moments import Design, RowLaw, row_mean, row_moments
 from tacit.samplers.explore import explore
 from tacit.samplers.link_moments import Link
@@ -75,7 +77,7 @@ class NoisySums:
 class Numbers(NamedTuple):
     """The numbers of the prior: see the head of this file.
 
-    ``theta_sd`` (p,), ``radius`` a number or None, ``mean`` and ``mean_sd`` (K, d), ``scale`` (d,), ``shape`` a number,
+    ``coefficients`` is the prior of theta; left out, it is N(0, diag(theta_sd^2)). ``theta_sd`` (p,), ``radius`` a number or None, ``mean`` and ``mean_sd`` (K, d), ``scale`` (d,), ``shape`` a number,
     ``alpha`` (K,).
     """
 
@@ -86,6 +88,16 @@ class Numbers(NamedTuple):
     scale: Any
     shape: Any
     alpha: Any
+    coefficients: CoefficientPrior | None = None
+
+    @property
+    def said(self) -> CoefficientPrior:
+        """The prior of theta."""
+        if self.coefficients is not None:
+            return self.coefficients
+        nothing = np.zeros(len(self.theta_sd))
+        rows, fixed = np.eye(len(nothing)), 1 / np.asarray(self.theta_sd, float) ** 2
+        return CoefficientPrior(rows, nothing, nothing, fixed, nothing, nothing)
 
 
 class Coordinates:
@@ -96,24 +108,39 @@ class Coordinates:
         self.sites, self.prior = sites, prior
         self.law = LawCoordinates(LawPrior(prior.mean, prior.mean_sd, prior.scale, prior.shape, prior.alpha))
         self.size = self.p + sites * self.law.size
+        constant = self.p > 0 and bool(np.all(np.asarray(design.constants)[:, 0] == 1))
+        self.columns = NumberColumns.of(design.slopes, intercept=constant)
 
     def theta(self, t: Any) -> Any:
         """The coefficients."""
-        free = self.prior.theta_sd * t[: self.p]
+        free = self._free(t)
         return free if self.prior.radius is None else free * _shrinkage(free, self.prior.radius)
+
+    def _free(self, t: Any) -> Any:
+        return self.prior.said.place(t[: self.p], *self.column_moments(self.laws(t)))
+
+    def column_moments(self, laws: RowLaw) -> tuple[Any, Any]:
+        """Centre and squares of `CoefficientPrior`, averaged over sites."""
+        variances = jnp.sum(laws.root**2, axis=2)
+        centres, squares = jax.vmap(self.columns.moments)(laws.chances, laws.means, variances)
+        return jnp.mean(centres, axis=0), jnp.mean(squares, axis=0)
 
     def laws(self, t: Any) -> RowLaw:
         """How rows arise at each site: every array has a leading axis of sites."""
         return jax.vmap(self.law.law)(t[self.p :].reshape(self.sites, -1))
+
+    def _anywhere(self) -> tuple[Any, Any]:
+        """Moments for a prior that does not depend on any, as one with a radius does not."""
+        return jnp.zeros(self.p), jnp.ones(self.p)
 
     def log_prior(self, t: Any) -> Any:
         """The density of the prior with respect to t, up to a constant."""
         theta, prior = t[: self.p], self.prior
         value = -jnp.sum(theta**2) / 2
         if prior.radius is not None:
-            free = prior.theta_sd * theta
+            free = self._free(t)
             ratio = _length(free) / prior.radius
-            value = -jnp.sum((self.theta(t) / prior.theta_sd) ** 2) / 2 - 2 * log_cosh(ratio)
+            value = -jnp.sum(prior.said.unplace(self.theta(t), *self._anywhere()) ** 2) / 2 - 2 * log_cosh(ratio)
             value = value + (self.p - 1) * jnp.log(_shrinkage(free, prior.radius))
 
         return value + jnp.sum(jax.vmap(self.law.log_prior)(t[self.p :].reshape(self.sites, -1)))
