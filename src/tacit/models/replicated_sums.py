@@ -36,7 +36,7 @@ def distances(
     ``draws`` have a leading axis, ``values`` and ``sds`` of the noise are in real units. None where a method gives too
     few parameters to make rows of. For each draw m of the n rows are made, in groups, whose sums give the variance v of
     one row. With e the sums multiplied up to n, the released number has the mean of e and the variance
-    Var(e) - v n^2 / m  +  v n  +  sd^2, to which Var(e) over the number of draws is added, for a mean that is estimated.
+    Var(e) - v n^2 / m  +  v n  +  sd^2, to which Var(e) over the number of draws is added, as the mean is estimated.
     """
     import numpy as np
 

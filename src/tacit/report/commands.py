@@ -33,8 +33,10 @@ def commands(posterior: Posterior) -> list[str]:
     for name in screen_files(posterior):
         words += ["--screen", name]
     default = prior_of(posterior.plan, None).to_plain()
+    for name, mean, sd in posterior.prior.get("coefficients", ()):
+        words += ["--prior", f"{name}={mean!r},{sd!r}"]
     for name, value in posterior.prior.items():
-        if default.get(name) != value:
+        if name != "coefficients" and default.get(name) != value:
             written = ",".join(map(repr, value)) if isinstance(value, list) else repr(value)
             words += ["--prior", f"{name}={written}"]
     return [shlex.join(words), "tacit report posterior.nc -o report.html"]

@@ -58,7 +58,7 @@ class CoefficientPrior(NamedTuple):
 
 
 class NumberColumns(NamedTuple):
-    """Which columns of a design are numbers: ``picks`` (p, d) by one 1 each; ``plain`` (p,), those not within levels."""
+    """Which columns of a design are numbers: ``picks`` (p, d) by one 1 each; ``plain`` (p,) not within levels."""
 
     picks: Any
     plain: Any

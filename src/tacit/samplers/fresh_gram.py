@@ -51,9 +51,8 @@ def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
             sums, block = layout.matrix(released - noises.fresh(for_noise))
             centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
             e = _WIDTH * jax.random.t(for_e, _DEGREES)
-            found = given_sigma(Fit(*(part[None] for part in fit(centred, n[0]))), n[0], prior.response, e)
             log_proposal = -(_DEGREES + 1) / 2 * jnp.log1p((e / _WIDTH) ** 2 / _DEGREES)
-            return (centred, e), log_site(centred, n[0], prior) + found.log_evidence - log_proposal
+            return (centred, e), log_density(centred, e, n[0], prior) - log_proposal
 
         for_chain, for_parameters = jax.random.split(key)
         points, info = independence(for_chain, propose, settings.draws)
@@ -62,6 +61,12 @@ def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
         return finish(keys, *points), info
 
     return chain
+
+
+def log_density(centred: Centred, e: Any, n: Any, prior: Numbers) -> Any:
+    """Log p of a Gram matrix and of the e that stands for sigma^2."""
+    fits = Fit(*(part[None] for part in fit(centred, n)))
+    return log_site(centred, n, prior) + given_sigma(fits, n, prior.response, e).log_evidence
 
 
 def suits(layout: NoisyGram, prior: Numbers, released: Any) -> Any:

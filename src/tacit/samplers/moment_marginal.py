@@ -77,7 +77,8 @@ class NoisySums:
 class Numbers(NamedTuple):
     """The numbers of the prior: see the head of this file.
 
-    ``coefficients`` is the prior of theta; left out, it is N(0, diag(theta_sd^2)). ``theta_sd`` (p,), ``radius`` a number or None, ``mean`` and ``mean_sd`` (K, d), ``scale`` (d,), ``shape`` a number,
+    ``coefficients`` is the prior of theta; left out, it is N(0, diag(theta_sd^2)).
+    ``theta_sd`` (p,), ``radius`` a number or None, ``mean`` and ``mean_sd`` (K, d), ``scale`` (d,), ``shape`` a number,
     ``alpha`` (K,).
     """
 

@@ -10,7 +10,7 @@ theta | sigma^2 ~ N(mu0, sigma^2 Lambda0^-1), sigma^2 ~ IG(a0, b0), with N rows 
 with t = G^-1 sum_k G_k t_k. The last is a sum of positive terms, where the textbook form (bernstein2019, section 2.2,
 its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)) subtracts numbers of size N.
 
-Any other normal prior of theta, with mean m and precision P, which may depend on G and on sigma^2 (`coefficient_prior`),
+Any other normal prior of theta, with mean m and precision P, which may depend on G and sigma^2 (`coefficient_prior`),
 leaves sigma^2 as an unknown of its own. With Q = G / sigma^2 + P the sums then say of it, up to a constant,
 
     -N/2 log sigma^2 - RSS / (2 sigma^2) + 1/2 log|P| - 1/2 log|Q| - (t - m)'(sigma^2 G^-1 + P^-1)^-1 (t - m) / 2
