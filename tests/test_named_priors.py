@@ -28,7 +28,7 @@ def test_a_coefficient_has_the_prior_that_was_said_in_data_units(model):
     for name, (mean, sd) in said.items():
         assert abs(found[name].mean() - mean) < 6 * sd / np.sqrt(4000)
         assert found[name].std() == pytest.approx(sd, rel=0.1)
-    assert type(prior)(**{**prior.to_plain()}) == prior
+    assert type(prior)(**prior.to_plain()) == prior
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.family)

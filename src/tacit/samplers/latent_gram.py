@@ -2,8 +2,8 @@
 
 Unknown: the Gram matrix of (1, w), w = (x, y), as the sums of w and the log-Cholesky coordinates of its centred
 scatter, so that every point is a possible matrix. And sigma^2, as e (`response`). Target: the law of x
-(`conjugate_gram`) and that of the response (`response`), theta and the law of x integrated out, times the density of the noise. The
-parameters given both are then drawn exactly. Several sites have a matrix each and share theta and sigma.
+(`conjugate_gram`) and that of the response (`response`), theta and the law of x integrated out, times the density of
+the noise. The parameters given both are then drawn exactly. Several sites have a matrix each and share theta and sigma.
 
 Coordinates. The chain starts at the release, drawn towards the prior mean by the precision of each, with the centred
 block made positive definite. Around that start u0 it samples t in u = u0 + J^-1 diag(s) t, J the derivative of the
