@@ -1,7 +1,8 @@
 """The coefficients of a generalised linear model given its rows: one step that leaves their law unchanged.
 
 p(theta | rows) is proportional to N(theta; mean, precision^-1) prod_i f(y_i | u_i), u = W theta, restricted to |theta|
-<= R if a radius R is given. Newton steps from the rows alone lead to about the mode m with curvature H. A proposal from the
+<= R if a radius is given. Newton steps from the rows alone lead to about the mode m with curvature H. A proposal
+from the
 multivariate t law around m with shape H^-1 is then taken or not as Metropolis and Hastings say. It does not depend on
 theta, so where it is taken the draw is independent of the last one. A poor m makes slow steps, not wrong ones.
 """
