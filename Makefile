@@ -9,7 +9,7 @@ else
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: demo test test-slow lint docs certify bench system-deps lock clean
+.PHONY: demo test test-slow lint docs wheel certify bench system-deps lock clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,9 @@ lint: $(VENV)/.test $(VENV)/.lint
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: | $(BIN)/python
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Hours; goes on where it was stopped. A short version is part of `make test`.
 certify: $(VENV)/.core

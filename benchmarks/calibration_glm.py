@@ -36,8 +36,8 @@ import tacit
 sys.path.insert(0, str(Path(__file__).parent))
 from calibration_linear import _numbers, _rmse, measured, run_cells
 
+from tacit.calibration.misspecification import SHAPES, as_disturbance
 from tacit.calibration.parts import joined
-from tacit.disturb import SHAPES, as_disturbance
 from tacit.infer import check_settings, posterior_arrays, prior_for, problem_for
 
 TRIALS, REPLICATES, DRAWS, WARMUP, SEED, DELTA = 500, 200, 99, 500, 2105, 1e-5

@@ -34,10 +34,10 @@ os.environ.setdefault("NPROC", "1")
 import numpy as np
 
 import tacit
+from tacit.baselines.adassp import adassp
+from tacit.calibration.misspecification import DISTURBANCES, as_disturbance
 from tacit.calibration.parts import joined
-from tacit.disturb import DISTURBANCES, as_disturbance
 from tacit.infer import prior_for
-from tacit.models.adassp import adassp
 
 TRIALS, DRAWS, SEED = 500, 99, 1905
 # In draws, of five sweeps each for Gibbs, whose neighbouring draws are strongly dependent; else 500, and as many as the

@@ -119,8 +119,8 @@ def logistic_moments(xp: Any, problem: dict[str, Any], theta: Any, mu: Any, sigm
     """Mean and covariance of what one row adds to the released sums, for x ~ N(mu, sigma).
 
     ``xp`` is numpy or pytensor.tensor. Entries are v_i v_j y^r with v = (1, x) and y in {-1, 1}. As in
-    `tacit.samplers.design_moments`: Stein's identity reduces each moment to F_k = E[f^(k)(u)], f(u) = tanh(u/2) for odd
-    powers of y and 1 for even ones. F_k by the trapezoid rule: derivatives where the sd of u is below `SWITCH`,
+    `tacit.likelihoods.design_moments`: Stein's identity reduces each moment to F_k = E[f^(k)(u)], f(u) = tanh(u/2) for
+    odd powers of y and 1 for even ones. F_k by the trapezoid rule: derivatives where the sd of u is below `SWITCH`,
     elsewhere from f and Hermite polynomials, because derivatives are too narrow for the nodes when u spreads widely.
     """
     import numpy as np

@@ -149,7 +149,7 @@ def _batch(datasets: int) -> Callable[[bool], Found]:
 
         import tacit
         from tacit.infer import method_for, posterior_arrays, problem_of
-        from tacit.samplers.chain import Settings
+        from tacit.runtime.chain import Settings
 
         count = 4 if quick else datasets
         plan, prior = linear_plan()
@@ -222,7 +222,7 @@ def _reports(family: str) -> Callable[[bool], Found]:
 
         import tacit
         from tacit.infer import method_for, posterior_arrays, problem_of, summary_of
-        from tacit.samplers.chain import Settings
+        from tacit.runtime.chain import Settings
 
         count = 10_000 if quick else REPORTS
         if family == "normal":

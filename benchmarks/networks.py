@@ -5,7 +5,7 @@
 Data of the shape of kin8nm: eight angles, and the distance of the end of an arm of eight links from a point, with
 noise. The draw goes through the code that a release runs (`BetaLoss.draw`). It runs on whatever device JAX finds; from
 a checkout ``PYTHONPATH=src`` and numpy, jax and numpyro are enough. Slopes are computed in float32 and energies in
-float64, which leaves the density of the draw as it is (`tacit.samplers.cooled_particles` proves it).
+float64, which leaves the density of the draw as it is (`tacit.private_samplers.smc` proves it).
 
 The first time is with an empty cache of compiled programs. ``error`` is the root mean square error of the draw at 2,000
 further rows against the curve without noise; ``prior`` that of a network of the prior, to compare.

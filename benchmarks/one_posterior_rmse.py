@@ -12,8 +12,11 @@ A draw from the prior, which knows nothing, scores 5.3; always saying 0 scores 3
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))  # for `comparisons`
 
 EPSILONS = (0.5, 1.0, 5.0)
 ROWS, SIZE, SD, DELTA, SEED = 1000, 2, 3.0, 1e-5, 2023
@@ -26,7 +29,7 @@ def problems(design: str, repeats: int) -> tuple[Any, Any, Any, Any]:
     """theta, x, y and what is public."""
     import numpy as np
 
-    from tacit.rivals.logistic_methods import Bounds
+    from comparisons.logistic_methods import Bounds
 
     rng = np.random.default_rng(SEED)
     theta = SD * rng.standard_normal((repeats, SIZE))
@@ -43,7 +46,7 @@ def rows(repeats: int = REPEATS) -> list[dict[str, Any]]:
     """One row a design and method."""
     import numpy as np
 
-    from tacit.rivals.logistic_methods import METHODS, NOT_PRIVATE, Problem
+    from comparisons.logistic_methods import METHODS, NOT_PRIVATE, Problem
 
     table: list[dict[str, Any]] = []
     for design in DESIGNS:

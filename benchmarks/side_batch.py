@@ -91,7 +91,7 @@ def _tacit(count: int, started: float) -> dict[str, Any]:
     import numpy as np
 
     from tacit.infer import method_for, posterior_arrays, problem_of
-    from tacit.samplers.chain import Settings
+    from tacit.runtime.chain import Settings
 
     plan, releases, _ = _problems(count)
     making = time.time() - started

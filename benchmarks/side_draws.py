@@ -31,7 +31,7 @@ def _compare(n: int, repeats: int) -> list[dict[str, Any]]:
     import tacit
     from tacit.boundary import collect
     from tacit.noise.entropy import OSEntropy
-    from tacit.samplers.backend import float64
+    from tacit.runtime.backend import float64
     from tacit.sources.open import open_source
 
     rng = np.random.default_rng(1)

@@ -83,7 +83,7 @@ def _linear(d: int, n: int, datasets: int = 1, chains: int = 4) -> Callable[[], 
 
     import tacit
     from tacit.infer import method_for, posterior_arrays, problem_of
-    from tacit.samplers.chain import Settings
+    from tacit.runtime.chain import Settings
 
     names = [f"x{i + 1}" for i in range(d)]
     schema = tacit.Schema(y=(-1, 1), **dict.fromkeys(names, (-1, 1)))
@@ -133,7 +133,7 @@ def _reports(n: int) -> Callable[[], float]:
     from numpyro.diagnostics import effective_sample_size
 
     from tacit.infer import method_for, posterior_arrays, problem_of
-    from tacit.samplers.chain import Settings
+    from tacit.runtime.chain import Settings
 
     plan, group = _group(n)
     values = [list(plan.model.summary(group.client, group.values))]

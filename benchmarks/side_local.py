@@ -148,8 +148,8 @@ def _logistic_inputs(plan: Any, group: Any) -> Any:
     import numpyro
     import numpyro.distributions as dist
 
+    from tacit.likelihoods.report_densities import logistic_report
     from tacit.models.input_reports import in_mapped_units, noise_variances
-    from tacit.samplers.report_densities import logistic_report
 
     prior = plan.model.default_prior(plan.schema).numbers(plan.model.cells(plan.schema))
     values = in_mapped_units(group.client, group.values)

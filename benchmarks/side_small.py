@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import noise
 from fresh import missing
+
+import noise
 
 EPSILON, DELTA = 1.0, 1e-5
 

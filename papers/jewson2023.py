@@ -29,13 +29,15 @@ from matplotlib.figure import Figure
 from scipy.special import expit
 
 from tacit.audit.one_posterior import ExactPair, certified_epsilon
+from tacit.baselines.output_perturbation import OutputPerturbation
+from tacit.baselines.ridge import minimiser
 from tacit.errors import InputError
 from tacit.privacy.beta_divergence import Probabilities, beta_for, default_beta, gaussian, weight_for
-from tacit.rivals.logistic_draws import logistic_draws
-from tacit.rivals.logistic_methods import METHODS, Bounds, Problem
-from tacit.rivals.output_perturbation import OutputPerturbation
-from tacit.rivals.ridge import minimiser
-from tacit.rivals.tempering import LOGISTIC_SLOPE_ONE, gibbs_weight, logistic_range, minami_weight
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from comparisons.logistic_draws import logistic_draws
+from comparisons.logistic_methods import METHODS, Bounds, Problem
+from comparisons.tempering import LOGISTIC_SLOPE_ONE, gibbs_weight, logistic_range, minami_weight
 
 matplotlib.use("Agg")
 
@@ -512,7 +514,6 @@ def main() -> None:
     rows, epsilons = (ROWS[:2], (0.5, 5.0)) if asked.quick else (ROWS, EPSILONS)
     methods, results = list(SHOWN), {}
     if asked.networks or figures & {3, 9}:
-        sys.path.insert(0, str(Path(__file__).resolve().parent))
         import jewson2023_networks as networks
 
         wanted = figures if asked.networks else figures & {3, 9}

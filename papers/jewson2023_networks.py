@@ -19,13 +19,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from tacit.losses.network_densities import NetworkBernoulli, NetworkNormal
-from tacit.models.network_function import output, weight_names
+from comparisons.network_methods import Descent, network_descents, network_draws
+from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
+from tacit.models.network import output, weight_names
 from tacit.noise.noisy_steps import calibrated_steps, chance_below
 from tacit.privacy.beta_divergence import beta_for, default_beta, weight_for
 from tacit.privacy.guarantees import ApproxDP
-from tacit.rivals.network_methods import Descent, network_descents, network_draws
-from tacit.samplers.cooled_particles import Cooling
+from tacit.private_samplers.smc import Cooling
 
 SEED, HIDDEN, DELTA = 2023, 10, 1e-5
 EPSILONS, ROWS, SIZES = (0.2, 1.0, 5.0), (100, 300, 1000, 3000), (1, 2, 4, 8, 12)

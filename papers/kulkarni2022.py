@@ -35,11 +35,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tacit
-from tacit.models.local_sgd import group_size, local_sgd
-from tacit.models.point_estimates import nearest_shares, unbiased_shares
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tables import missing
+
+from comparisons.local_sgd import group_size, local_sgd
+from comparisons.point_estimates import nearest_shares, unbiased_shares
 
 matplotlib.use("Agg")
 

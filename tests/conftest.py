@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-# Before anything starts JAX: with more than one thread jaxlib can wait for itself for ever (`tacit.samplers.backend`).
+# Before anything starts JAX: with more than one thread jaxlib can wait for itself for ever (`tacit.runtime.backend`).
 os.environ.setdefault("NPROC", "1")
 
 

@@ -9,6 +9,7 @@ hang, no file opened but the given one. Input i of a seed is always the same, so
 
 from __future__ import annotations
 
+import atexit
 import copy
 import io
 import json
@@ -33,6 +34,7 @@ FORMATS = Path(__file__).parent / "formats"
 MEMORY = 10**9  # bytes, on top of what the libraries take when they are loaded
 SECONDS = 10  # of the processor, for one input
 STILL = 300  # seconds of the clock without one input done, on a busy computer
+MOST_ROW_GROUPS = 200  # of a forged table; tens of thousands took most of the time, to write
 NASTY: list[Any] = [
     *(None, True, False, 0, 1, -1, 2, 3, 7, 200, 255, 256, 2**31, 2**53, 2**63, -(2**63), 10**18, 10**30, 10**400),
     *(0.0, -0.0, 0.5, 1.0, 1e-300, 5e-324, 1e308, float("nan"), float("inf"), "", " ", "a", "0", "1/1", "1/0", "-1"),
@@ -154,8 +156,8 @@ def forged_plan(rng: random.Random, seed: bytes) -> bytes:
 
 def forged_posterior(rng: random.Random, seed: bytes) -> bytes:
     """A changed posterior, its checksum right: the index most of the time, the evidence inside it, or any bytes."""
-    from tacit.posterior_file import _MARK
-    from tacit.seal import CHECKSUM_LENGTH, sealed
+    from tacit.posterior.checksum import CHECKSUM_LENGTH, sealed
+    from tacit.posterior.file import _MARK
 
     content = seed[:-CHECKSUM_LENGTH]
     if rng.random() < 0.25:
@@ -184,7 +186,8 @@ def forged_reports(rng: random.Random, seed: bytes) -> bytes:
 
     if rng.random() < 0.5:
         return change_bytes(rng, seed)
-    table = pq.read_table(io.BytesIO(seed))
+    # No thread of Arrow's may call Python: one that does so while the process ends makes it abort.
+    table = pq.ParquetFile(pa.BufferReader(seed), pre_buffer=False).read(use_threads=False)
     header = json.loads(table.schema.metadata[b"tacit"])
     if rng.random() < 0.7:
         for _ in range(rng.choice([1, 1, 2])):
@@ -211,9 +214,8 @@ def forged_reports(rng: random.Random, seed: bytes) -> bytes:
     if rng.random() < 0.1:
         table = pa.concat_tables([table] * rng.choice([2, 1000]))
     buffer = io.BytesIO()
-    pq.write_table(
-        table, buffer, compression=rng.choice(["zstd", "none", "gzip"]), row_group_size=rng.choice([1, 7, 10**6])
-    )
+    compression, least = rng.choice(["zstd", "none", "gzip"]), rng.choice([1, 7, 10**6])
+    pq.write_table(table, buffer, compression=compression, row_group_size=max(least, table.num_rows // MOST_ROW_GROUPS))
     return change_bytes(rng, buffer.getvalue()) if rng.random() < 0.2 else buffer.getvalue()
 
 
@@ -230,13 +232,73 @@ def forged_journal(rng: random.Random, seed: bytes) -> bytes:
     return b"\n".join(lines) + rng.choice([b"\n", b"\n", b"", b"\n" + b"x" * 10**5])
 
 
+def forged_ledger(rng: random.Random, seed: bytes) -> bytes:
+    """A changed ledger: any bytes, or what an entry says, with the chain of hashes and the head right."""
+    import sqlite3
+
+    from tacit.ledger.chain import START, link
+    from tacit.ledger.formats import schema
+
+    if rng.random() < 0.2:
+        return change_bytes(rng, seed)
+    old, new = sqlite3.connect(":memory:", isolation_level=None), sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        old.deserialize(seed)
+        entries = [json.loads(content) for (content,) in old.execute("SELECT content FROM log ORDER BY number")]
+        version = 1 if rng.random() < 0.8 else 2  # what format 2 keeps besides is checked against the entries
+        for name in ("application_id", "user_version"):
+            (value,) = old.execute(f"PRAGMA {name}").fetchone() if name == "application_id" else (version,)
+            new.execute(f"PRAGMA {name} = {value}")
+        for statement in schema(version).values():
+            new.execute(statement)
+        for _ in range(rng.choice([1, 1, 2])):
+            at = rng.randrange(len(entries))
+            if rng.random() < 0.1:
+                entries.insert(at, entries[rng.randrange(len(entries))])
+            else:
+                spent = isinstance(entries[at], dict) and "event" in entries[at]
+                part = entries[at]["event"] if spent and rng.random() < 0.8 else entries[at]
+                changed = change_number(rng, part) if rng.random() < 0.5 else change_value(rng, part, words=WORDS)
+                entries[at] = {**entries[at], "event": changed} if part is not entries[at] else changed
+        previous = START
+        for number, entry in enumerate(entries, start=1):
+            kept = {**entry, "entry": number} if isinstance(entry, dict) and rng.random() < 0.99 else entry
+            text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+            previous = link(previous, text.encode())
+            new.execute("INSERT INTO log VALUES (?, ?, ?)", (number, text, previous))
+        new.execute("INSERT INTO head VALUES (?, ?)", (len(entries), previous))
+        return new.serialize()
+    finally:
+        old.close()
+        new.close()
+
+
+def change_number(rng: random.Random, plain: Any) -> Any:
+    """The same table with one of its numbers, also one written as a fraction, very large or very small."""
+    size = 10 ** rng.choice([1, 12, 15, 100, 154, 160, 200, 300, 307, 309, 400])
+    huge = [size, f"{size}/1", f"1/{size}", f"{size}/{size + 1}", f"{size + 1}/{size}", float(min(size, 10**308))]
+    if not isinstance(plain, dict) or not plain:
+        return rng.choice(huge)
+    key = rng.choice(list(plain))
+    return {**plain, key: change_number(rng, plain[key]) if isinstance(plain[key], dict) else rng.choice(huge)}
+
+
+def forged_signature(rng: random.Random, seed: bytes) -> bytes:
+    """A signed release whose signature was changed, or the release under it."""
+    if rng.random() < 0.3:
+        return forged_json(rng, seed)
+    plain = json.loads(seed)
+    return written(rng, {**plain, "signature": change_value(rng, plain["signature"], words=WORDS)})
+
+
 WORDS = [
     *("format", "id", "dataset", "simulated", "n", "unit", "entries", "values", "noise", "law", "guarantee", "ledger"),
     *("plan", "partials", "model", "schema", "budget", "mechanism", "family", "column", "formula", "epsilon", "delta"),
     *("rho", "mu", "order", "neighbours", "assumes", "kind", "max_rows", "bounds", "levels", "missing", "bernoulli"),
     *("categorical", "normal", "linear", "logistic", "local", "posterior-sample", "discrete-laplace", "protocol"),
     *("groups", "release", "prior", "method", "seed", "warmup", "attributes", "arrays", "type", "shape", "offset"),
-    *("posterior/theta", "sample_stats/diverging"),
+    *("posterior/theta", "sample_stats/diverging", "key", "name", "signature", "tacit", "public key", "private key"),
+    *("screen", "asked", "event", "spend", "released", "total", "laplace", "gaussian", "pure", "renyi", "repeated"),
 ]
 
 
@@ -297,6 +359,122 @@ def release_seeds() -> list[bytes]:
     return found
 
 
+def _holder() -> Any:
+    from tacit.signing.keys import PrivateKey
+
+    return PrivateKey("The holder", bytes(range(32)))
+
+
+@lru_cache(maxsize=1)
+def key_seeds() -> list[bytes]:
+    """Both halves of a pair."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [one.save(Path(folder, "k" + suffix)).read_bytes() for one, suffix in _halves()]
+
+
+def _halves() -> list[tuple[Any, str]]:
+    return [(_holder().public, ".pub"), (_holder(), ".key")]
+
+
+@lru_cache(maxsize=1)
+def signature_seeds() -> list[bytes]:
+    """Releases of several families, signed."""
+    import tacit
+
+    return [tacit.Release.from_json(one.decode()).sign(_holder()).to_json().encode() for one in release_seeds()]
+
+
+@lru_cache(maxsize=1)
+def screen_seeds() -> list[bytes]:
+    """Screens under each law of noise, for rows and for people."""
+    import tacit
+
+    schema = tacit.Schema(x=(0, 10), z=["a", "b", "c"])
+    rows = {"x": [1, 2, None], "z": ["a", "b", "?"], "who": ["1", "2", "2"]}
+    found: list[bytes] = []
+    for unit in (None, tacit.Person("who", 3)):
+        plan = tacit.Plan(tacit.Normal("x"), schema, tacit.PureDP(1.0), tacit.AddNoise(unit=unit))
+        for price in ({"epsilon": 1.0}, {"rho": 0.1}, {"mu": 0.5}):
+            found.append(tacit.screen(rows, plan, ledger=None, dataset="rows", **price).to_json().encode())
+    return found
+
+
+@lru_cache(maxsize=1)
+def ledger_seeds() -> list[bytes]:
+    """A ledger with a total of each definition, and an event of each kind spent on it."""
+    from fractions import Fraction
+
+    import tacit
+    from tacit.privacy import events
+    from tacit.privacy.approximate_event import ApproximateEvent
+    from tacit.privacy.repeated_event import RepeatedEvent
+
+    some = Fraction(1, 50)
+    spent = [
+        events.LaplaceEvent(some, 1000),
+        events.GaussianEvent(some, 0),
+        events.PureEvent(some),
+        events.BoundedRangeEvent(some),
+        events.RenyiEvent(2, some),
+        events.ResponseGaussianEvent(some, 3, some, 0),
+        RepeatedEvent(events.GaussianEvent(some, 0), 3),
+        ApproximateEvent(events.PureEvent(some), Fraction(1, 10**12)),
+    ]
+    totals = [tacit.PureDP(3.0), tacit.ApproxDP(3.0, 1e-6), tacit.ZCDP(3.0), tacit.GDP(3.0), tacit.RenyiDP(2.0, 3.0)]
+    found: list[bytes] = []
+    for total in totals:
+        with tempfile.TemporaryDirectory() as folder:
+            ledger = tacit.Ledger.create(Path(folder, "ledger.db"))
+            ledger.new_dataset("rows", total)
+            for event in spent:
+                try:
+                    ledger.spend("rows", event, "0" * 64)
+                except tacit.RefusedError:
+                    continue
+            found.append(Path(folder, "ledger.db").read_bytes())
+    return found
+
+
+def _read_key(path: Path) -> Any:
+    """As who signs or checks does; a private key is its owner's alone."""
+    from tacit.signing.keys import PrivateKey, PublicKey
+
+    path.chmod(0o600)
+    if b"private key" in path.read_bytes():
+        return PrivateKey.load(path).public
+    return PublicKey.load(path).is_signed(b"message", bytes(64)), PublicKey.load(path).fingerprint
+
+
+def _read_signature(path: Path) -> Any:
+    """As `tacit release verify` does."""
+    from tacit.release import Release
+
+    return Release.load(path).check_signature([_holder().public]).words
+
+
+def _read_screen(path: Path) -> Any:
+    """As `tacit infer --screen` and the report do."""
+    from tacit.screen_release import Screen
+
+    found = Screen.load(path)
+    return found.summary(), found.warnings(), f"{found.sd:,.3g}", found.to_json()
+
+
+def _read_ledger(path: Path) -> Any:
+    """As `tacit ledger show`, with and without `--json`, `tacit ledger verify` and `tacit privatize` do."""
+    from fractions import Fraction
+
+    from tacit.ledger import Ledger, words
+    from tacit.privacy.events import PureEvent
+
+    ledger = Ledger(path)
+    problems = ledger.verify()
+    assert all(problem.isprintable() for problem in problems), problems
+    said = [*words(ledger), *words(ledger, 1e-9), json.dumps(ledger.to_plain(1e-9), allow_nan=False)]
+    assert all(line.isprintable() for line in said), said
+    return said, ledger.receipt().line, ledger.spend("rows", PureEvent(Fraction(1, 10**9)), "0" * 64)
+
+
 def _read(module: str, name: str, load: str = "load") -> Callable[[Path], Any]:
     def read(path: Path) -> Any:
         import importlib
@@ -322,6 +500,10 @@ KINDS = {
         forged_json,
         _read("tacit.certificates.measurements", "read_measurements", ""),
     ),
+    "screen": Kind(".json", screen_seeds, forged_json, _read_screen),
+    "key": Kind(".key", key_seeds, forged_json, _read_key),
+    "signature": Kind(".json", signature_seeds, forged_signature, _read_signature),
+    "ledger": Kind(".db", ledger_seeds, forged_ledger, _read_ledger),
 }
 
 
@@ -344,6 +526,7 @@ FAULTS: dict[str, Callable[[Path], Any]] = {
     "open": _outside,
     "traceback": _traceback,
     "crash": lambda _path: os.abort(),
+    "end": lambda _path: atexit.register(os.abort),
 }
 """Readers that break one promise each: the tests plant them."""
 
@@ -449,6 +632,9 @@ def run(kind: str, *, inputs: int, seed: int, first: int = 0, fault: str = "") -
         if done.returncode == 0:
             return Counter(json.loads(done.stdout)), ""
         now = folder / "now"
+        if done.stdout:  # every input was read, and something still made the process fail
+            ended = f"ended with {done.returncode} after its last input"
+            return Counter(), f"{kind!r}, seed {seed}, {ended}\n{done.stderr[-3000:]}"
         which = f"input {now.read_text()} of {kind!r}, seed {seed}" if now.exists() else f"good files of {kind!r}"
         ended = {-signal.SIGPROF: f"took more than {SECONDS} seconds"}.get(
             done.returncode, f"ended with {done.returncode}"

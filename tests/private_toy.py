@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.privacy.beta_slopes import bernoulli_slope
-from tacit.samplers.sampled_ratio import SampledRatio
+from tacit.private_samplers.sampled_ratio import SampledRatio
 
 BETA, SD = 1.5, 1.5
 _RNG = np.random.default_rng(5)

@@ -13,7 +13,7 @@ from tacit.boundary import _adder, collect, needed
 from tacit.cli import app
 from tacit.engines.threads import Threads
 from tacit.partials import _digest
-from tacit.release import TYPED_ELSEWHERE
+from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.sources.open import open_source
 
 SCHEMA = tacit.Schema(y=(-1, 1), x=(0, 10))
@@ -40,9 +40,9 @@ def test_the_pool_is_the_table_of_all_rows(sites):
     """Bit for bit; the planted fault is a pool that lacks a site."""
     everything = {name: np.concatenate([rows(50 + i, i)[name] for i in range(3)]) for name in ("y", "x")}
     n, found = collect(open_source(everything, *needed(PLAN)), PLAN, None, Threads(1))
-    pooled, sums = _adder(sites, PLAN)()
+    pooled, sums = _adder(sites, PLAN).collect()
     assert (pooled, sums.totals) == (n, found.totals)
-    assert _adder(sites[:2], PLAN)()[1].totals != found.totals
+    assert _adder(sites[:2], PLAN).collect()[1].totals != found.totals
     release = tacit.privatize(sites, PLAN, ledger=None, dataset="pool")
     assert release.n == n
     assert tacit.Release.from_json(release.to_json()) == release
@@ -60,7 +60,7 @@ def test_people_are_pooled_by_site():
         tacit.partial({"who": ["p", "p", "p", "q"], "x": ["b"] * 4}, plan, dataset="one"),
         tacit.partial({"who": ["r"], "x": ["b"]}, plan, dataset="two"),
     ]
-    n, sums = _adder(parts, plan)()
+    n, sums = _adder(parts, plan).collect()
     assert n == 6
     assert [total // plan.statistic().unit for total in sums.totals] == [4]
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 import json
 import os
 
-import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit import files
+from tacit._support import files
 
 PLAN = tacit.Plan(tacit.Categorical("x"), tacit.Schema(x=["a", "b", "c"]), tacit.PureDP(1.0))
 
@@ -125,49 +120,3 @@ def test_integers_past_two_to_the_63_survive(release, tmp_path):
         plan=PLAN, n=n, values=(n * release.unit, 2**63 + 1, -(2**40)), dataset="big", id="big", simulated=True
     )
     assert tacit.Release.load(big.save(tmp_path / "big.json")).values == big.values
-
-
-def test_a_release_of_a_frame_says_what_it_assumes(tmp_path):
-    """Types in a frame may have been guessed from all rows; a file that tacit reads itself has none that were."""
-    cells = ["a", "b", "c"] * 4
-    table = pa.table({"x": cells})
-    pq.write_table(table, tmp_path / "0.parquet")
-    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{cell},1\n" for cell in cells))
-    by_file = ds.dataset(tmp_path / "0.parquet")
-    files = (
-        tmp_path / "rows.csv",
-        str(tmp_path / "0.parquet"),
-        [tmp_path / "0.parquet"],
-        by_file,
-        ds.dataset([by_file]),
-    )
-    frames = (
-        *({"x": cells}, pd.DataFrame({"x": cells}), pl.DataFrame({"x": cells}), table, table.to_reader()),
-        *(table.to_batches()[0], ds.dataset(table), ds.dataset([ds.dataset(table)])),
-    )
-    for data in files:
-        release = tacit.privatize(data, PLAN, ledger=None)
-        assert not release.guarantee.assumes
-        assert "frame" not in release.to_plain()
-    for data in frames:
-        release = tacit.privatize(data, PLAN, ledger=None)
-        assert len(release.guarantee.assumes) == 1
-        assert "did not depend on other people's rows" in release.guarantee.assumes[0]
-        assert tacit.Release.from_json(release.to_json()) == release
-        assert release.to_plain()["guarantee"]["assumes"] == list(release.guarantee.assumes)
-    posterior = tacit.infer(release, draws=50, chains=1, warmup=20)
-    assert release.guarantee.assumes[0] in posterior.assumes
-    assert "did not depend on other people" in tacit.report(posterior)
-
-
-def test_a_pool_with_a_frame_in_it_says_so(tmp_path):
-    frame = tacit.partial({"x": ["a", "b"]}, PLAN, dataset="frame")
-    (tmp_path / "rows.csv").write_text("x,y\na,1\n")
-    file = tacit.partial(tmp_path / "rows.csv", PLAN, dataset="file")
-    for one, framed in ((frame, True), (file, False)):
-        path = one.save(tmp_path / f"{one.dataset}.partial")
-        assert tacit.Partial.load(path) == one
-        assert tacit.Partial.load(path).frame is framed
-        assert tacit.privatize([path], PLAN, ledger=None).frame is framed
-    pooled = tacit.privatize([frame, file], PLAN, ledger=None)
-    assert len(pooled.guarantee.assumes) == 2

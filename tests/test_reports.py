@@ -148,7 +148,7 @@ def test_a_broken_or_malicious_file_is_refused_in_one_sentence(tmp_path):
 def test_reports_give_a_calibrated_posterior(plan):
     """Seed 3: 300 surveys of 200 people, level 1e-3 over all numbers. Planted fault: inference at twice the epsilon."""
     from tacit.infer import posterior_arrays, problem_of
-    from tacit.samplers.chain import Settings
+    from tacit.runtime.chain import Settings
 
     assert tacit.calibrate(plan, n=200, trials=300, seed=3).calibrated(1e-3)
     if plan is PLAN:

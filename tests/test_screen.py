@@ -18,9 +18,9 @@ from tacit.boundary import collect, needed
 from tacit.cli import app
 from tacit.engines.threads import Threads
 from tacit.noise.entropy import OSEntropy
-from tacit.posterior_tree import check_screens
+from tacit.posterior.tree import check_screens
 from tacit.privacy.guarantees import guarantee_from_plain
-from tacit.screening import Screen, Screening
+from tacit.screen_release import Screen, Screening
 from tacit.sources.open import open_source
 from tacit.statistics.cell_classes import CellClasses
 
@@ -52,7 +52,7 @@ class Hostile:
 
 NUMBERS = {
     "as declared": ["20", " 80 ", 18, 80.0, True, np.float32(30), Decimal("44.5"), "1.8e1"],
-    "missing": ["", "  ", "\t", None, float("nan"), Decimal("NaN"), pd.NA, pd.NaT, np.datetime64("NaT"), b" "],
+    "missing": ["", "  ", "\t", None, float("nan"), Decimal("NaN"), pd.NA, pd.NaT, np.datetime64("NaT", "ns"), b" "],
     "unreadable": ["n/a", "nan", "inf", "1,5", "0x10", float("inf"), "1e999", Hostile(), [1], b"\xff", "1_0"],
     "below": ["17.999", -1e308, False, "-5"],
     "above": ["80.0001", 10**400 // 10**300, 1e308, "1e10"],
@@ -283,6 +283,38 @@ def book(tmp_path):
     ledger = tacit.Ledger.create(tmp_path / "ledger.db")
     ledger.new_dataset("people", tacit.PureDP(1.0))
     return ledger
+
+
+def test_a_screen_is_verified_like_a_release(tmp_path):
+    """The planted faults: another n, another receipt."""
+    ledger = tacit.Ledger.create(tmp_path / "ledger.db")
+    ledger.new_dataset("people", tacit.PureDP(2.0))
+    rows = {"smoker": ["no", "yes"] * 20, "age": [30] * 40}
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        tacit.screen(rows, PLAN, epsilon=0.5, ledger=ledger, dataset="people").save(path)
+    release = tacit.privatize(rows, PLAN, ledger=ledger, dataset="people").save(tmp_path / "release.json")
+
+    def verified(*files):
+        words = [word for path in files for word in ("--release", str(path))]
+        done = CliRunner().invoke(app, ["ledger", "verify", str(ledger.path), *words])
+        return done.exit_code, " ".join(done.output.split())
+
+    code, said = verified(*paths, release)
+    assert code == 0
+    assert "No problem found" in said
+    plain = json.loads(paths[0].read_text())
+    paths[0].write_text(json.dumps({**plain, "n": 41}))
+    assert verified(*paths)[0] == 1
+    paths[0].write_text(json.dumps({**plain, "ledger": json.loads(paths[1].read_text())["ledger"]}))
+    code, said = verified(*paths)
+    assert code == 1
+    assert "show the same receipt" in said
+    unpaid = tacit.screen(rows, PLAN, epsilon=0.5, ledger=None).save(tmp_path / "c.json")
+    with pytest.raises(tacit.InputError, match="to have been paid for by a ledger"):
+        CliRunner().invoke(
+            app, ["ledger", "verify", str(ledger.path), "--release", str(unpaid)], catch_exceptions=False
+        )
 
 
 def test_the_ledger_pays_before_a_row_is_read_and_notes_the_result(book, monkeypatch):

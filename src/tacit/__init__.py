@@ -1,5 +1,6 @@
 """Differentially private Bayesian inference: a small private release in, an honest posterior out."""
 
+from tacit._support.moved import install as _install_old_paths
 from tacit.audit.audit import Audit as Audit
 from tacit.audit.audit import audit as audit
 from tacit.boundary import partial as partial
@@ -9,34 +10,31 @@ from tacit.bounds import Bounds as Bounds
 from tacit.bounds import bounds as bounds
 from tacit.calibration.calibrate import Calibration as Calibration
 from tacit.calibration.calibrate import calibrate as calibrate
+from tacit.calibration.simulate import Simulation as Simulation
+from tacit.calibration.simulate import simulate as simulate
 from tacit.cite import cite as cite
 from tacit.client import randomize as randomize
 from tacit.design import Design as Design
 from tacit.design import design as design
-from tacit.drawn import Drawn as Drawn
-from tacit.drawn import drawn as drawn
 from tacit.errors import BrokenMediumError as BrokenMediumError
 from tacit.errors import InputError as InputError
 from tacit.errors import RefusedError as RefusedError
 from tacit.errors import TacitError as TacitError
 from tacit.infer import infer as infer
-from tacit.keys import PrivateKey as PrivateKey
-from tacit.keys import PublicKey as PublicKey
-from tacit.keys import new_key as new_key
 from tacit.ledger import Ledger as Ledger
 from tacit.mechanisms.add_noise import AddNoise as AddNoise
-from tacit.mechanisms.dp_sgd import DPSGD as DPSGD
+from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD as DPSGD
 from tacit.mechanisms.local import Local as Local
 from tacit.mechanisms.person import Person as Person
-from tacit.mechanisms.posterior_sample import PosteriorSample as PosteriorSample
-from tacit.mechanisms.private_chain import PrivateChain as PrivateChain
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample as PosteriorSample
+from tacit.mechanisms.private_chain.private_chain import PrivateChain as PrivateChain
 from tacit.migrate import migrate as migrate
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
 from tacit.models.exponential import Exponential as Exponential
-from tacit.models.gamma_prior import GammaPrior as GammaPrior
+from tacit.models.exponential import GammaPrior as GammaPrior
 from tacit.models.geometric import Geometric as Geometric
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
@@ -56,6 +54,7 @@ from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
 from tacit.posterior import Prediction as Prediction
 from tacit.prior_predictive import prior_predictive as prior_predictive
+from tacit.privacy.basis import Basis as Basis
 from tacit.privacy.composition import Composition as Composition
 from tacit.privacy.composition import compose as compose
 from tacit.privacy.composition import split as split
@@ -65,6 +64,8 @@ from tacit.privacy.guarantees import ApproxDP as ApproxDP
 from tacit.privacy.guarantees import PureDP as PureDP
 from tacit.privacy.guarantees import RenyiDP as RenyiDP
 from tacit.release import Release as Release
+from tacit.released_draws import Drawn as Drawn
+from tacit.released_draws import drawn as drawn
 from tacit.report.page import report as report
 from tacit.report.page import write_report as write_report
 from tacit.reports import Reports as Reports
@@ -72,9 +73,10 @@ from tacit.schema import Category as Category
 from tacit.schema import Number as Number
 from tacit.schema import Schema as Schema
 from tacit.screen import screen as screen
-from tacit.screening import Screen as Screen
-from tacit.simulate import Simulation as Simulation
-from tacit.simulate import simulate as simulate
+from tacit.screen_release import Screen as Screen
+from tacit.signing.keys import PrivateKey as PrivateKey
+from tacit.signing.keys import PublicKey as PublicKey
+from tacit.signing.keys import new_key as new_key
 from tacit.version import __version__ as __version__
 
 __all__ = [
@@ -84,6 +86,7 @@ __all__ = [
     "AddNoise",
     "ApproxDP",
     "Audit",
+    "Basis",
     "Bernoulli",
     "BetaPrior",
     "Bounds",
@@ -155,3 +158,11 @@ __all__ = [
     "split",
     "write_report",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, and none of the modules that hold them."""
+    return list(__all__)
+
+
+_install_old_paths()

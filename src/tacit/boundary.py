@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit._support.interrupts import uninterrupted
+from tacit._support.names import check_name
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
-from tacit.forks import check_not_forked
-from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
-from tacit.mechanisms.posterior_sample import PosteriorDraws
-from tacit.memory import check_address_space
-from tacit.names import check_name
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.noise.entropy import OSEntropy
 from tacit.partials import Measure, Partial, as_partials, check_pool
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
+from tacit.runtime.forks import check_not_forked
+from tacit.runtime.memory import check_address_space
 from tacit.schema import Schema
-from tacit.screening import Screening
+from tacit.screen_release import Screening
 from tacit.statistics.collector import Collector, Sums
 
 if TYPE_CHECKING:
@@ -62,7 +63,6 @@ def privatize(
     them.
     """
     from tacit.engines.reading import guarded
-    from tacit.sources.open import is_frame
 
     plan = as_plan(plan)
     if plan.mechanism.retired:
@@ -78,10 +78,10 @@ def privatize(
     if ledger is not None and not plan.mechanism.whole_rows:
         raise InputError("Expected ledger to be None: its totals are about rows; this plan protects responses alone.")
     if partials is None:
-        collect_now = reader(data, plan, engine, progress)
+        rows = reader(data, plan, engine, progress)
     else:
         check_pool(partials, plan)
-        collect_now = _adder(partials, plan)
+        rows = _adder(partials, plan)
     if isinstance(plan.crossing(), PosteriorDraws):  # JAX draws them, after the charge
         check_not_forked()
         check_address_space()
@@ -93,7 +93,7 @@ def privatize(
             receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=person.id if person else None)
     # From here on the budget counts as spent, whatever happens.
     crossing = plan.crossing()
-    n, collected = collect_now()
+    n, collected = rows.collect()
     release = Release(
         plan=plan,
         n=n,
@@ -102,7 +102,7 @@ def privatize(
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
         partials=1 if partials is None else len(partials),
-        frame=is_frame(data) if partials is None else any(one.frame for one in partials),
+        typed_elsewhere=rows.typed_elsewhere,
         law=crossing.law,
     )
     if book is not None and receipt is not None:
@@ -123,14 +123,14 @@ def partial(
     Nothing is paid and nothing is protected: what comes back is as sensitive as the rows, and is for the trusted party
     that adds up the partials of all sites. ``dataset`` names the site's rows.
     """
-    from tacit.sources.open import is_frame
 
     plan = as_plan(plan)
     check_name("dataset", dataset)
     measure = Measure.of(plan)
-    n, collected = reader(data, plan, engine, progress)()
+    rows = reader(data, plan, engine, progress)
+    n, collected = rows.collect()
     assert isinstance(collected, Sums)
-    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, is_frame(data))
+    return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, rows.typed_elsewhere)
 
 
 def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Reports:
@@ -160,7 +160,8 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
         told.check(source, sum(map(len, parts)))
         return np.concatenate(parts)
 
-    return Reports((Group(plan, client.protocol, guarded(read)),), dataset)
+    group = Group(plan, client.protocol, guarded(read))
+    return Reports((group,), dataset, typed_elsewhere=source.typed_elsewhere)
 
 
 def needed(plan: Plan | Screening) -> tuple[tuple[str, ...], Schema]:
@@ -171,9 +172,15 @@ def needed(plan: Plan | Screening) -> tuple[tuple[str, ...], Schema]:
     return (*columns, person.id), plan.schema.with_identifier(person.id)
 
 
-def reader(
-    data: Any, plan: Plan | Screening, engine: Any, progress: Progress | None
-) -> Callable[[], tuple[int, Collector]]:
+@dataclass(frozen=True)
+class Rows:
+    """Rows of which nothing was read yet: `Source.typed_elsewhere`, and what reads them once they are paid for."""
+
+    typed_elsewhere: bool
+    collect: Callable[[], tuple[int, Collector]]
+
+
+def reader(data: Any, plan: Plan | Screening, engine: Any, progress: Progress | None) -> Rows:
     """Refuse whatever can be refused of rows and engine; what comes back reads the rows."""
     from tacit.engines.open import engine_of
     from tacit.engines.reading import Steps, announced, guarded
@@ -203,15 +210,15 @@ def reader(
             steps.finish()
         return found
 
-    return lambda: guarded(read)
+    return Rows(source.typed_elsewhere, lambda: guarded(read))
 
 
-def _adder(partials: Sequence[Partial], plan: Plan) -> Callable[[], tuple[int, Collector]]:
+def _adder(partials: Sequence[Partial], plan: Plan) -> Rows:
     sums = plan.crossing().collector()
     assert isinstance(sums, Sums)  # as `check_pool` has seen
     for one in partials:
         sums.merge(one.totals)
-    return lambda: (sum(one.n for one in partials), sums)
+    return Rows(any(one.typed_elsewhere for one in partials), lambda: (sum(one.n for one in partials), sums))
 
 
 def _job(source: Source, plan: Plan | Screening) -> Job | None:

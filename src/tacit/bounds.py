@@ -15,14 +15,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import write_atomically
+from tacit._support.interrupts import uninterrupted
+from tacit._support.names import check_name
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
-from tacit.files import write_atomically
-from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.mechanisms.noisy_rank import NoisyRanks, public_grid
-from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
+from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.guarantees import PureDP
 from tacit.schema import Number, Schema, check_column_name
 
@@ -36,6 +37,7 @@ class Bounds:
 
     ``outside`` is the most rows that each end is meant to leave out; ``reliable`` says whether there were enough
     rows for that at this price. If not, ``low`` and ``high`` are the range that was given, and nothing was learnt.
+    ``assumes`` is what the price takes on trust of the rows.
     """
 
     column: str
@@ -51,10 +53,11 @@ class Bounds:
     dataset: str
     id: str
     ledger: dict[str, Any] | None = None
+    assumes: tuple[str, ...] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """The JSON object; it is public, like a release."""
-        return {**asdict(self), "within": list(self.within)}
+        return {**asdict(self), "within": list(self.within), "assumes": list(self.assumes)}
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the JSON object to a file, whole or not at all."""
@@ -104,7 +107,7 @@ def bounds(
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     asked = Bounds(
         column, wide.low, wide.high, (wide.low, wide.high), spacing, len(mechanism.grid), budget.epsilon, 0, 0, False,
-        name, secrets.token_hex(16),
+        name, secrets.token_hex(16), assumes=assumed_of(source.typed_elsewhere),
     )  # fmt: skip
     with uninterrupted():
         receipt = None if book is None else book.spend(name, mechanism.event(), digest(asked.to_plain()))

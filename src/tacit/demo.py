@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tacit._support.files import write_atomically
 from tacit.boundary import privatize
 from tacit.errors import expected
-from tacit.files import write_atomically
 from tacit.infer import infer
 from tacit.ledger import Ledger
 from tacit.models.bernoulli import Bernoulli

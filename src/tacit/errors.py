@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from tacit.printable import spelled_out
+from tacit._support.printable import spelled_out
 
 NO_ROWS = "Expected the data to have at least one row."
 BROKEN = "Expected the data to be readable to its end; the budget counts as spent."

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError, RefusedError, did_you_mean, expected
-from tacit.forks import check_not_forked
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.posterior_sample import PosteriorSample
-from tacit.memory import check_address_space
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_law import FAILED, DrawLaw
 from tacit.models.local import LocalModel
@@ -20,13 +18,15 @@ from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.posterior import Posterior
-from tacit.posterior_tree import build_tree, check_screens, observed_data, posterior_axes
+from tacit.posterior.tree import build_tree, check_screens, observed_data, posterior_axes
 from tacit.protocols.client import Client
 from tacit.release import Release, as_release
 from tacit.reports import Reports, as_reports, is_reports_file
-from tacit.samplers.chain import Chain, Settings
+from tacit.runtime.chain import Chain, Settings
+from tacit.runtime.forks import check_not_forked
+from tacit.runtime.memory import check_address_space
 from tacit.schema import Schema
-from tacit.screening import Screen, as_screen
+from tacit.screen_release import Screen, as_screen
 
 _MOST_DRAWS = 10**7
 _MOST_LEAPS = 1024
@@ -279,7 +279,7 @@ def posterior_arrays(
 
     check_not_forked()
     check_address_space()
-    from tacit.samplers.backend import run
+    from tacit.runtime.backend import run
 
     central, unit = problem.released()
     released = np.array([[*(v / unit for v in row[:central]), *row[central:]] for row in values], np.float64)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tacit._support.files import check_apart, check_readable, check_writable
 from tacit.errors import expected
-from tacit.files import check_apart, check_readable, check_writable
-from tacit.old_posteriors import open_old_posterior
 from tacit.partials import Partial
 from tacit.plan import Plan
 from tacit.posterior import Posterior
-from tacit.posterior_file import has_index
-from tacit.posterior_tree import tree_of
+from tacit.posterior.file import has_index
+from tacit.posterior.old_formats import open_old_posterior
+from tacit.posterior.tree import tree_of
 from tacit.release import Release
 from tacit.reports import Reports
 

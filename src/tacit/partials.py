@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text, write_atomically
+from tacit._support.names import check_name
+from tacit._support.reading import LARGEST_JSON, same, strict_json
 from tacit.errors import InputError, expected
-from tacit.files import read_text, write_atomically
-from tacit.names import check_name
 from tacit.plan import Plan
-from tacit.reading import LARGEST_JSON, same, strict_json
 from tacit.schema import Number, Schema
 from tacit.statistics.collector import Sums
 from tacit.statistics.statistic import Statistic
@@ -74,7 +74,7 @@ class Measure:
 class Partial:
     """The exact ``totals`` of a plan's statistic over the ``n`` rows of ``dataset``, in ``measure``. Secret.
 
-    ``frame`` says, as in a release, that the rows came as a frame that somebody else had made.
+    ``typed_elsewhere`` is as in a release. Where nobody says, as in files of an earlier version, it is so.
     """
 
     plan: Plan
@@ -83,12 +83,12 @@ class Partial:
     dataset: str
     id: str
     measure: Measure
-    frame: bool = False
+    typed_elsewhere: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "totals", tuple(self.totals))
-        if not isinstance(self.frame, bool):
-            raise expected("frame", "...", "to be true or false")
+        if not isinstance(self.typed_elsewhere, bool):
+            raise expected("typed_elsewhere", "...", "to be true or false")
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
@@ -124,7 +124,7 @@ class Partial:
             "entries": list(self.measure.entries),
             "probe": self.measure.probe,
             "plan": self.plan.to_plain(),
-            **({"frame": True} if self.frame else {}),
+            "typed_elsewhere": self.typed_elsewhere,
         }
         text = json.dumps({**content, "sha256": _digest(content)}, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
         return write_atomically(path, text.encode(), name="partial", overwrite=overwrite, private=True)
@@ -140,7 +140,7 @@ class Partial:
         # No message below shows what stands in the file: it is secret.
         measured = {"version", "unit", "entries", "probe"}
         known = {"sensitive", "partial", "id", "dataset", "n", "totals", "plan", "sha256", *measured}
-        said = set(plain) - {"frame"} if isinstance(plain, dict) else set[str]()
+        said = set(plain) - {"typed_elsewhere", "frame"} if isinstance(plain, dict) else set[str]()
         if said == known - measured:
             raise expected("partial", str(path), f"to be of format {FORMAT}, with its lattice; run tacit partial again")
         if said != known or not same(plain["partial"], FORMAT):
@@ -151,8 +151,8 @@ class Partial:
             raise expected("partial", str(path), "to hold a list of totals and one of entries")
         plan = Plan.from_plain(plain["plan"])
         measure = Measure(plain["unit"], tuple(plain["entries"]), plain["probe"], plain["version"])
-        frame = plain.get("frame", False)
-        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"], measure, frame)
+        typed = plain.get("typed_elsewhere", True)
+        return cls(plan, plain["n"], tuple(plain["totals"]), plain["dataset"], plain["id"], measure, typed)
 
 
 def check_suffix(path: object) -> None:

@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text, write_atomically
+from tacit._support.reading import LARGEST_TOML, strict_toml
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.files import read_text, write_atomically
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Central, Crossing, Law, Mechanism
@@ -27,7 +28,6 @@ from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
-from tacit.reading import LARGEST_TOML, strict_toml
 from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
 
@@ -56,7 +56,7 @@ class Plan:
         for name, column in self.schema.items():
             if isinstance(column, Number) and not (column.clamp or self.mechanism.takes_unclamped):
                 raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
-        self.event()  # refuses what does not fit together, long before data is near
+        _ = self._calibrated  # refuses what does not fit together, long before data is near
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import plan_card
@@ -65,7 +65,7 @@ class Plan:
 
     def event(self) -> Event:
         """What one release costs, or one person's report, from public parameters alone."""
-        return self.mechanism.event(self.model, self.schema, self.budget)
+        return self._calibrated.event()
 
     @property
     def promise(self) -> Guarantee:
@@ -74,16 +74,16 @@ class Plan:
             return self.budget
         return replace(self.budget, basis=self.crossing().basis, assumes=self.crossing().assumes)
 
+    @cached_property
+    def _calibrated(self) -> Crossing | Client:
+        """What meets the budget. Calibrated once, when the plan is made, and kept with the plan, also by pickle."""
+        return self.mechanism.calibrated(self.model, self.schema, self.budget)
+
     def crossing(self, law: Law | None = None) -> Crossing:
         """The way across the boundary: what is read, released and paid; ``law`` is one that a release says it had."""
-        return self._own_crossing if law is None else self._crossing(law)
-
-    @cached_property
-    def _own_crossing(self) -> Crossing:
-        return self._crossing(None)
-
-    def _crossing(self, law: Law | None) -> Crossing:
-        return self.central().checked(self.model, self.schema, self.budget, law)
+        mechanism, own = self.central(), self._calibrated
+        assert isinstance(own, Crossing)
+        return own if law in (None, own.law) else mechanism.checked(self.model, self.schema, self.budget, law)
 
     def central(self) -> Central:
         """The mechanism of a plan that a trusted holder of all rows carries out."""
@@ -95,7 +95,8 @@ class Plan:
         """What one person's device does; ``protocol`` is one that reports say they had."""
         if not isinstance(self.mechanism, Local):
             raise expected("kind", self.mechanism.kind, f'of [mechanism] to be "{Local.kind}"')
-        return self.mechanism.client(self.model, self.schema, self.budget, protocol)
+        assert isinstance(self._calibrated, Client)
+        return self.mechanism.answered(self._calibrated, self.budget, protocol)
 
     def statistic(self) -> Statistic:
         """What is summed over the rows."""

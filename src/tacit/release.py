@@ -15,27 +15,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text, write_atomically
+from tacit._support.names import check_name
+from tacit._support.reading import LARGEST_JSON, check_format, same, strict_json
 from tacit.errors import InputError, expected
-from tacit.files import read_text, write_atomically
-from tacit.keys import PrivateKey, PublicKey, as_private_key, as_public_key
-from tacit.losses.loss import SAMPLERS
 from tacit.mechanisms.mechanism import Crossing, Law
-from tacit.names import check_name
+from tacit.mechanisms.posterior_sample.loss import SAMPLERS
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
+from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import Guarantee
-from tacit.reading import LARGEST_JSON, check_format, same, strict_json
-from tacit.signature import Checked, Signature, check_signature, make_signature
+from tacit.signing.keys import PrivateKey, PublicKey, as_private_key, as_public_key
+from tacit.signing.signature import Checked, Signature, check_signature, make_signature
 
 FORMAT = 1
-_LONGEST = 1000  # bits of a value in a file; no noise comes near, and a float holds it
+LONGEST = 1000
+"""Bits of a value in a file: no noise comes near, and a float holds it."""
 
-TYPED_ELSEWHERE = (
+_FRAME = (
     "how each cell is stored in the frame did not depend on other people's rows, as it does where types were guessed "
     "from all of them"
 )
-"""What a release takes on trust of rows that tacit did not read from a file itself."""
+"""How files of an earlier version word what they assume of a frame."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,9 @@ class Release:
     ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which ledger entry paid for it; None
     means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
     ``partials`` is how many sites' exact sums were added up before the noise; 1 where the rows were in one place.
-    ``frame`` says that rows came as a frame, a table or a stream that somebody else had made, and not by their file.
+    ``typed_elsewhere`` says that the rows were not text that tacit read itself: who chose the types of the columns is
+    not known, and the guarantee says what it assumes of that. ``frame`` stands in files of an earlier version, which
+    said so of frames alone.
     ``signature`` is its maker's, from `sign`; with it or without it, it is the same release.
     """
 
@@ -57,13 +61,14 @@ class Release:
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
     partials: int = 1
+    typed_elsewhere: bool = False
     frame: bool = False
     law: Law = None  # type: ignore[assignment]  # by which it was drawn; the plan's own unless a file says otherwise
     signature: Signature | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        crossing = self.plan.crossing(self.law)
+        crossing = self.crossing
         object.__setattr__(self, "law", crossing.law)
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
@@ -74,7 +79,7 @@ class Release:
         crossing.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
-        for name in ("simulated", "frame"):
+        for name in ("simulated", "typed_elsewhere", "frame"):
             if not isinstance(getattr(self, name), bool):
                 raise expected(name, getattr(self, name), "to be true or false")
         if not _is_int(self.partials) or self.partials < 1:
@@ -115,8 +120,8 @@ class Release:
     def guarantee(self) -> Guarantee:
         """What was promised to the people in the data: the budget, what it rests on, and what it assumes."""
         disjoint = (f"nobody is in two of the {self.partials} partials",) if self.partials > 1 else ()
-        typed = (TYPED_ELSEWHERE,) if self.frame else ()
-        assumes = (*self.crossing.assumes, *disjoint, *typed)
+        framed = (_FRAME,) if self.frame else ()
+        assumes = (*self.crossing.assumes, *disjoint, *assumed_of(self.typed_elsewhere), *framed)
         return replace(self.plan.budget, basis=self.crossing.basis, assumes=assumes)
 
     def sign(self, key: PrivateKey | str | Path) -> Release:
@@ -152,6 +157,7 @@ class Release:
             "ledger": None if self.ledger is None else dict(self.ledger),
             "plan": self.plan.to_plain(),
             **({"partials": self.partials} if self.partials > 1 else {}),
+            **({"typed_elsewhere": True} if self.typed_elsewhere else {}),
             **({"frame": True} if self.frame else {}),
         }
 
@@ -179,8 +185,8 @@ class Release:
             values = plain["values"]
             if not isinstance(values, list):
                 raise InputError("Expected values to be a list of whole numbers.")
-            if any(isinstance(value, int) and value.bit_length() > _LONGEST for value in values):
-                raise InputError(f"Expected values to be whole numbers of at most {_LONGEST} bits.")
+            if any(isinstance(value, int) and value.bit_length() > LONGEST for value in values):
+                raise InputError(f"Expected values to be whole numbers of at most {LONGEST} bits.")
             plan = Plan.from_plain(plain["plan"], earlier=_earlier(plain))
             release = cls(
                 plan=plan,
@@ -191,6 +197,7 @@ class Release:
                 ledger=plain["ledger"],
                 simulated=plain["simulated"],
                 partials=plain.get("partials", 1),
+                typed_elsewhere=plain.get("typed_elsewhere", False),
                 frame=plain.get("frame", False),
                 law=plan.central().law_from_plain(plain[plan.central().law_field]),
                 signature=Signature.from_plain(plain["signature"]) if "signature" in plain else None,

@@ -16,20 +16,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import check_readable, write_atomically
+from tacit._support.integer_columns import MOST_NUMBERS, open_columns
+from tacit._support.names import check_name
+from tacit._support.reading import check_format, flag, read_list, read_table, strict_json, whole
 from tacit.errors import InputError, expected
-from tacit.files import check_readable, write_atomically
-from tacit.integer_columns import MOST_NUMBERS, open_columns
-from tacit.names import check_name
 from tacit.plan import Plan
+from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.guarantees import ApproxDP
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.registry import protocol_from_plain
-from tacit.reading import check_format, flag, read_list, read_table, strict_json, whole
 
 FORMAT = 1
 _KEY = b"tacit"
 _MOST_GROUPS = 256  # they share a model and a schema, and differ in budget or protocol
+_OPTIONAL = ("typed_elsewhere",)
 _MISFIT = (
     "Expected the reports to be as many and as wide as their header says, and every report to belong to a group of it."
 )
@@ -66,12 +68,14 @@ class Group:
 class Reports:
     """What a collector holds: groups of reports, and nothing else about anybody.
 
-    ``dataset`` names the survey; ``simulated`` marks reports about made-up people.
+    ``dataset`` names the survey; ``simulated`` marks reports about made-up people. ``typed_elsewhere`` marks reports of
+    a table (see `randomize_rows`) that was not text which tacit read itself, as in a release.
     """
 
     groups: tuple[Group, ...]
     dataset: str
     simulated: bool = False
+    typed_elsewhere: bool = False
 
     def __post_init__(self) -> None:
         check_name("dataset", self.dataset)
@@ -80,10 +84,16 @@ class Reports:
         if len(self.groups) > _MOST_GROUPS:
             raise expected("groups", len(self.groups), f"of reports to be at most {_MOST_GROUPS}")
         flag("simulated", self.simulated)
+        flag("typed_elsewhere", self.typed_elsewhere)
         first = self.groups[0].plan
         for group in self.groups:
             if (group.plan.model, group.plan.schema) != (first.model, first.schema):
                 raise InputError("Expected all groups of reports to have one model and one schema.")
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the promise takes on trust of a table that the reports were made of."""
+        return assumed_of(self.typed_elsewhere)
 
     @property
     def plan(self) -> Plan:
@@ -124,6 +134,7 @@ class Reports:
             "dataset": self.dataset,
             "simulated": self.simulated,
             "groups": [group.to_plain() for group in self.groups],
+            **_typed(self.typed_elsewhere),
         }
 
     def publish(self) -> PublishedReports:
@@ -135,6 +146,7 @@ class Reports:
             tuple(group.plan for group in self.groups),
             tuple(group.protocol for group in self.groups),
             tuple(group.n for group in self.groups),
+            self.typed_elsewhere,
         )
 
     def _content(self) -> bytes:
@@ -195,7 +207,7 @@ class Reports:
                     if j < array.shape[1]:
                         array[:, j] = column[rows]
         groups = (Group(one.plan, one.protocol, array) for one, array in zip(header.groups, values, strict=True))
-        return cls(tuple(groups), header.dataset, header.simulated)
+        return cls(tuple(groups), header.dataset, header.simulated, header.typed_elsewhere)
 
     @classmethod
     def merge(cls, parts: Iterable[Reports], *, dataset: str | None = None) -> Reports:
@@ -213,7 +225,8 @@ class Reports:
             Group(same[0].plan, same[0].protocol, np.concatenate([np.asarray(group.values) for group in same]))
             for same in found.values()
         ]
-        return cls(tuple(groups), dataset or given[0].dataset, any(part.simulated for part in given))
+        simulated, typed = any(part.simulated for part in given), any(part.typed_elsewhere for part in given)
+        return cls(tuple(groups), dataset or given[0].dataset, simulated, typed)
 
 
 @dataclass(frozen=True)
@@ -232,6 +245,7 @@ class Header:
     dataset: str
     simulated: bool
     groups: tuple[GroupHeader, ...]
+    typed_elsewhere: bool
 
 
 def read_header(plain: object) -> Header:
@@ -239,8 +253,17 @@ def read_header(plain: object) -> Header:
     if not isinstance(plain, dict) or "format" not in plain:
         raise InputError("Expected the header of the reports to say its format.")
     check_format("reports", plain["format"], FORMAT)
-    table = read_table("header of the reports", plain, ("format", "dataset", "simulated", "groups"))
-    return Header(check_name("dataset", table["dataset"]), flag("simulated", table["simulated"]), _groups(table))
+    table = read_table("header of the reports", plain, ("format", "dataset", "simulated", "groups"), _OPTIONAL)
+    dataset, simulated = check_name("dataset", table["dataset"]), flag("simulated", table["simulated"])
+    return Header(dataset, simulated, _groups(table), _read_typed(table))
+
+
+def _typed(typed_elsewhere: bool) -> dict[str, Any]:
+    return {"typed_elsewhere": True} if typed_elsewhere else {}
+
+
+def _read_typed(table: dict[str, Any]) -> bool:
+    return flag("typed_elsewhere", table.get("typed_elsewhere", False))
 
 
 def _groups(table: dict[str, Any]) -> tuple[GroupHeader, ...]:
@@ -265,6 +288,12 @@ class PublishedReports:
     plans: tuple[Plan, ...]
     protocols: tuple[Protocol, ...]
     counts: tuple[int, ...]
+    typed_elsewhere: bool = False
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """As `Reports.assumes`."""
+        return assumed_of(self.typed_elsewhere)
 
     @property
     def plan(self) -> Plan:
@@ -282,12 +311,13 @@ class PublishedReports:
             {"plan": plan.to_plain(), "protocol": protocol.to_plain(), "n": n}
             for plan, protocol, n in zip(self.plans, self.protocols, self.counts, strict=True)
         ]
-        return {"reports": self.id, "dataset": self.dataset, "simulated": self.simulated, "groups": groups}
+        plain = {"reports": self.id, "dataset": self.dataset, "simulated": self.simulated, "groups": groups}
+        return {**plain, **_typed(self.typed_elsewhere)}
 
     @classmethod
     def from_plain(cls, plain: object) -> PublishedReports:
         """Read what `to_plain` wrote, strictly."""
-        table = read_table("reports", plain, ("reports", "dataset", "simulated", "groups"))
+        table = read_table("reports", plain, ("reports", "dataset", "simulated", "groups"), _OPTIONAL)
         groups = _groups(table)
         return cls(
             check_name("dataset", table["dataset"]),
@@ -296,6 +326,7 @@ class PublishedReports:
             tuple(group.plan for group in groups),
             tuple(group.protocol for group in groups),
             tuple(group.n for group in groups),
+            _read_typed(table),
         )
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.canonical import level_form
+from tacit._support.cell_forms import level_form
+from tacit._support.printable import flaw
 from tacit.errors import InputError, did_you_mean, expected, shown
-from tacit.printable import flaw
 
 Level = str | int | float | bool
 
@@ -72,7 +72,7 @@ class Category:
 
     ``missing`` stands in for every empty or undeclared cell. It is public; the reference level unless said otherwise.
     Cells and levels are compared in one form, whatever they are stored as: ``"01"``, ``1`` and ``1.0`` are one level,
-    and so are ``"True"``, ``true`` and ``1`` (see `canonical`).
+    and so are ``"True"``, ``true`` and ``1`` (see `cell_forms`).
     """
 
     levels: tuple[Level, ...]
@@ -102,7 +102,7 @@ class Category:
             raise expected("missing", self.missing, f"to be one of the levels {list(levels)}")
 
     def _check_forms(self, levels: tuple[Level, ...]) -> None:
-        """Refuse levels that no cell could tell apart, or that read like a missing number (see `canonical`)."""
+        """Refuse levels that no cell could tell apart, or that read like a missing number (see `cell_forms`)."""
         found: dict[bytes, Level] = {}
         for level in levels:
             form = level_form(_literal(level))

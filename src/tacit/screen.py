@@ -11,16 +11,16 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from tacit._support.interrupts import uninterrupted
+from tacit._support.names import check_name
 from tacit.boundary import Progress, reader
 from tacit.errors import InputError, expected
-from tacit.interrupts import uninterrupted
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
-from tacit.names import check_name
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import guarantee_from_plain
-from tacit.screening import Screen, Screening
+from tacit.screen_release import Screen, Screening
 
 
 def screen(
@@ -52,7 +52,7 @@ def screen(
     name = check_name("dataset", dataset if dataset is not None else "unnamed")
     if ledger is not None and not isinstance(ledger, Ledger | str | Path):
         raise expected("ledger", ledger, "to be a Ledger, the path of one, or None")
-    collect_now = reader(data, asked, engine, progress)
+    rows = reader(data, asked, engine, progress)
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     person = asked.mechanism.person
     with uninterrupted():
@@ -60,7 +60,7 @@ def screen(
         if book is not None:
             receipt = book.spend(name, event, digest(asked.to_plain()), person=person.id if person else None)
     # From here on the budget counts as spent, whatever happens.
-    n, collected = collect_now()
+    n, collected = rows.collect()
     found = Screen(
         plan=asked,
         n=n,
@@ -68,6 +68,7 @@ def screen(
         dataset=name,
         id=secrets.token_hex(16),
         ledger=None if receipt is None else receipt.to_plain(),
+        typed_elsewhere=rows.typed_elsewhere,
     )
     if book is not None and receipt is not None:
         note(book, receipt, found.id, found.to_plain())

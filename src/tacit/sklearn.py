@@ -180,9 +180,9 @@ class _Estimator(BaseEstimator, ABC):
         design = self._regression(plan).design(plan.schema)
         table = _columns(X, design.cells)
         response = _cells(y)
-        if response.ndim == 2 and response.shape[1] == 1:
+        if len(response.shape) == 2 and response.shape[1] == 1:
             response = response[:, 0]
-        if response.ndim != 1 or any(len(column) != len(response) for column in table.values()):
+        if len(response.shape) != 1 or any(len(column) != len(response) for column in table.values()):
             raise InputError("Expected y to be one column, as long as X.")
         return {**table, design.formula.response: response}
 
@@ -378,9 +378,12 @@ def _columns(X: Any, names: list[str]) -> dict[str, Any]:
 def _cells(values: Any) -> Any:
     """As an array. Lists keep every cell as it is: one type for all of them would let one row change how others read.
 
-    An array or a column of a frame has had its type before, from whoever made it.
+    An array or a column of a frame has had its type before, from whoever made it. A column stays what it is: as an
+    array, integers beside a missing one would be floats.
     """
-    return np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, dtype=object)
+    if not hasattr(values, "dtype"):
+        return np.asarray(values, dtype=object)
+    return values if len(getattr(values, "shape", ())) == 1 else np.asarray(values)
 
 
 def _bounds(values: Any) -> Number:

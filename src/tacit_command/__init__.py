@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 3.0
@@ -53,11 +52,11 @@ def _fill_missing_streams() -> None:
         sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
-def _stop(_number: int, _frame: Any) -> None:
+def _stop(_number: int, _frame: object) -> None:
     """End the process here and now.
 
     Not by an exception: raised in the middle of compiled code it can be lost, or abort the process with a page of
-    traces. There is nothing to clear up, because `tacit.interrupts.uninterrupted` puts this off where there is.
+    traces. There is nothing to clear up: `tacit._support.interrupts.uninterrupted` puts this off where there is.
     """
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)

@@ -52,8 +52,8 @@ class BrokenLocal(Local):
 
     change: Callable[..., Any] = field(default=lambda right, budget: right)
 
-    def client(self, model, schema, budget, protocol=None):
-        found = super().client(model, schema, budget, protocol)
+    def calibrated(self, model, schema, budget):
+        found = super().calibrated(model, schema, budget)
         return Client(found.schema, found.encoder, self.change(found.protocol, budget))
 
 

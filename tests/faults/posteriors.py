@@ -11,7 +11,7 @@ import tacit
 from faults.broken import Fault
 from tacit.audit.conjugate_laws import LineLaw, pair_cells
 from tacit.audit.curve import _renyi
-from tacit.mechanisms.posterior_sample import PosteriorDraws, PosteriorSample
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws, PosteriorSample
 from tacit.privacy.events import RenyiEvent
 
 YES_NO = (tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]))

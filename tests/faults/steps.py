@@ -25,7 +25,7 @@ def _plan(steps=2, delta=1e-5):
 
 def _with_vectors(monkeypatch, make):
     """Programs are compiled anew, around another way to make whole vectors."""
-    from tacit.samplers import row_sums
+    from tacit.private_samplers import row_sums
 
     monkeypatch.setattr(row_sums, "whole_vectors", make)
     monkeypatch.setattr(row_sums, "_program", lru_cache(row_sums._program.__wrapped__))
@@ -54,7 +54,7 @@ def _centred(monkeypatch):
     """The mean of the batch is taken off every gradient, so that each depends on all."""
     import jax.numpy as jnp
 
-    from tacit.samplers.row_sums import whole_vectors
+    from tacit.private_samplers.row_sums import whole_vectors
 
     return _with_vectors(monkeypatch, lambda v, bound, radius: whole_vectors(v - jnp.mean(v, axis=0), bound, radius))
 

@@ -15,7 +15,7 @@ from tacit.audit.effort import Effort
 from tacit.audit.noisy_sums import noisy_sums
 from tacit.audit.sensitivity import contribution, search_sensitivity
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.screening import Screening
+from tacit.screen_release import Screening
 from tacit.sources.open import open_source
 from tacit.statistics.cell_classes import CellClasses
 

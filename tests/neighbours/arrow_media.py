@@ -46,6 +46,12 @@ def read_csv(table: Table, folder: Path) -> pa.Table:
     return whole(pyarrow.csv.read_csv(text_media.csv(table, folder), convert_options=options), table)
 
 
+def read_csv_declared(table: Table, folder: Path) -> pa.Table:
+    """Every column as text, as declared."""
+    options = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(table.names, pa.string()), strings_can_be_null=True)
+    return whole(pyarrow.csv.read_csv(text_media.csv(table, folder), convert_options=options), table)
+
+
 def parquet(table: Table, folder: Path) -> Path:
     pq.write_table(arrow_table(table), folder / "rows.parquet", row_group_size=4)
     return folder / "rows.parquet"

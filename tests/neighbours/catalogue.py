@@ -77,7 +77,10 @@ KINDS: dict[str, tuple[object, ...]] = {
     "int8": SMALL, "half": SMALL, "decimal64": SMALL, "decimal256": HUGE, "duration": INTS, "int runs": INTS,
     "int dictionary": INTS, "date": DATES, "days": DAYS, "stamp": STAMPS, "null": (None,), "bytes": TEXTS,
 }  # fmt: skip
-TEXT_KINDS = frozenset({"text", "guessed", "bytes", "large text", "text view", "dictionary", "runs"})
+# Text that a reader stores as the type it was told, by a rule that looks at each cell alone: any cell may stand there.
+READ_AS = ("read as text", "read as int", "read as float", "read as bool", "read as date", "read as stamp")
+KINDS |= dict.fromkeys(READ_AS, TEXTS)
+TEXT_KINDS = frozenset({"text", "guessed", "bytes", "large text", "text view", "dictionary", "runs", *READ_AS})
 
 # Who a row belongs to: cells of which no two are the same person, near each other in float64 or in broken text.
 PEOPLE: dict[str, tuple[object, ...]] = {
@@ -103,7 +106,11 @@ PEOPLE: dict[str, tuple[object, ...]] = {
 }  # fmt: skip
 # The same where a reader guesses types: whole numbers, some of them with zeros in front, and names.
 PEOPLE["guessed"] = ("1", "2", "00003", "-5", "12345678901", "9007199254740991", "AB12", "x", "é", "a b")
-for _kind in ("large text", "text view", "dictionary", "runs"):
+PEOPLE["read as int"] = (
+    *("1", "2", "00003", "-5", "12345678901", "9007199254740991", "9007199254740993", "9007199254740994"),
+    *("100000000000000001", "100000000000000002"),
+)
+for _kind in ("read as text", "large text", "text view", "dictionary", "runs"):
     PEOPLE[_kind] = PEOPLE["text"]
 PEOPLE["int dictionary"] = PEOPLE["int runs"] = PEOPLE["int"]
 PEOPLE["int8"] = PEOPLE["decimal64"] = SMALL

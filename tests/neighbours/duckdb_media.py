@@ -85,7 +85,7 @@ def changing(table: Table, folder: Path) -> Changing:
 
 
 def read_csv(table: Table, folder: Path) -> str:
-    """Types guessed, but for dates, which it takes `inf` for, and booleans, which it takes `no` and `t` for."""
+    """Types guessed, but for dates and booleans, in which `inf`, `no` and `t` are lost: see `read_csv_declared`."""
     path, connection = _database(folder)
     candidates = "['BIGINT', 'DOUBLE', 'VARCHAR']"
     with connection:
@@ -93,3 +93,43 @@ def read_csv(table: Table, folder: Path) -> str:
         connection.execute(f"create table people as select * from {source}")
         whole(connection.execute("select 1 from people").fetchall(), table)
     return f"{path}::people"
+
+
+_DECLARED = {"int": "bigint", "float": "double", "bool": "boolean", "date": "date", "stamp": "timestamp"}
+
+
+def declared(connection: Any, table: Table, path: Path) -> str:
+    """A query for the rows of a text file, where every column has the type that it was drawn with, cell by cell."""
+    names = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(table.names)))
+    source = f"read_csv('{path}', header = true, columns = {{{names}}}, auto_detect = false, quote = '\"')"
+    connection.execute(f"create temp table cells as select * from {source}")  # cast on the way in, one stops all
+    types = [_DECLARED.get(kind.removeprefix("read as "), "varchar") for kind in table.kinds.values()]
+    columns = zip(table.names, types, strict=True)
+    wanted = [f"try_cast(column{i} as {kind}) as {_quoted(name)}" for i, (name, kind) in enumerate(columns)]
+    return f"select {', '.join(wanted)} from cells"
+
+
+def guessed(connection: Any, table: Table, path: Path) -> str:
+    """The same with the types that DuckDB finds best for all cells of a column: a mistake of whoever loads the file."""
+    return f"select * from read_csv('{path}', header = true)"
+
+
+def read_csv_declared(table: Table, folder: Path) -> str:
+    """Types that somebody wrote down beforehand."""
+    path, connection = _database(folder)
+    with connection:
+        connection.execute(f"create table people as {declared(connection, table, text_media.csv(table, folder))}")
+        whole(connection.execute("select 1 from people").fetchall(), table)
+    return f"{path}::people"
+
+
+def parquet_declared(table: Table, folder: Path) -> Path:
+    """The same, written to Parquet."""
+    import duckdb
+
+    path = folder / "rows.parquet"
+    with duckdb.connect(config={"threads": 1}) as connection:
+        query = declared(connection, table, text_media.csv(table, folder))
+        connection.execute(f"copy ({query}) to '{path}' (format parquet)")
+        whole(connection.execute(f"select 1 from '{path}'").fetchall(), table)
+    return path

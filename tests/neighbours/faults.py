@@ -19,6 +19,7 @@ from tacit.engines import reading
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.sources import arrow_tables, cells, columns, duckdb_tables, folders
 
+from . import duckdb_media
 from .pairs import plan_of
 
 Patch = tuple[Any, str, Any]
@@ -91,6 +92,10 @@ FAULTS: dict[str, Fault] = {
     "levels by the type of their column": Fault(
         ((cells, "level_form", _as_stored),),
         ("pandas from csv", "pandas from csv, pyarrow", "polars from csv", "table from csv"),
+    ),
+    "types guessed by whoever loads a table": Fault(
+        ((duckdb_media, "declared", duckdb_media.guessed),),
+        ("duckdb from csv, types declared", "parquet by duckdb, types declared"),
     ),
     "types guessed from the names of folders": Fault(
         ((cells, "level_form", _as_stored), (arrow_tables, "_check_dataset", lambda *_: None)), ("hive dataset",)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -94,4 +97,66 @@ def polars_csv(table: Table, folder: Path) -> Any:
 
     frame = pl.read_csv(text_media.csv(table, folder), infer_schema_length=None)
     assert pl.Int128 not in frame.dtypes  # Arrow has no such type, and the frame can not be handed over
+    return whole(frame, table)
+
+
+_BOOLS = {"true": True, "yes": True, "t": True, "false": False, "no": False, "f": False}
+
+
+def _date(cell: str) -> date | None:
+    try:
+        return date.fromisoformat(cell)
+    except ValueError:
+        return None
+
+
+def _float(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _int(cell: str) -> int | None:
+    return int(cell) if re.fullmatch(r"[+-]?[0-9]{1,18}", cell, re.ASCII) else None
+
+
+# What a column is stored as, and how each cell gets there, whatever the others hold.
+PANDAS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "read as int": ("Int64", _int),
+    "read as float": ("float64", _float),
+    "read as bool": ("boolean", lambda cell: _BOOLS.get(cell.lower())),
+    "read as date": ("object", _date),
+}
+
+
+def pandas_declared(table: Table, folder: Path) -> Any:
+    """Read as text, and then made of types that were chosen beforehand, cell by cell.
+
+    Of what pandas takes for missing by itself, only an empty cell is: two people called NA and null would be one.
+    """
+    import pandas as pd
+
+    path = text_media.csv(table, folder)
+    read_as = {"dtype": str, "keep_default_na": False, "na_values": [""], "encoding_errors": "surrogateescape"}
+    frame = whole(pd.read_csv(path, **read_as), table)
+    for place, (name, kind) in enumerate(table.kinds.items()):
+        if kind in PANDAS:
+            stored, read = PANDAS[kind]
+            cells = [read(cell) if isinstance(cell, str) else None for cell in frame.iloc[:, place]]
+            frame[name] = pd.Series(cells, dtype=stored)
+    return frame
+
+
+def polars_declared(table: Table, folder: Path) -> Any:
+    """The same by polars' own casts."""
+    import polars as pl
+
+    frame = pl.read_csv(text_media.csv(table, folder), infer_schema=False)
+    types = {"read as int": pl.Int64, "read as float": pl.Float64}
+    for name, kind in table.kinds.items():
+        if kind in types:
+            frame = frame.with_columns(pl.col(name).cast(types[kind], strict=False))
+        if kind == "read as date":
+            frame = frame.with_columns(pl.col(name).str.to_date("%Y-%m-%d", strict=False))
     return whole(frame, table)

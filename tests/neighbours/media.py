@@ -12,27 +12,33 @@ from pathlib import Path
 from typing import Any
 
 from . import arrow_media, duckdb_media, frame_media, text_media
-from .catalogue import KINDS, PEOPLE
+from .catalogue import KINDS, PEOPLE, READ_AS
 from .tables import Table
 
 Writer = Callable[[Table, Path], Any]
 
 TEXT = ("text",)
 GUESSED = ("guessed",)
-ARROW = tuple(KINDS)
+ARROW = tuple(kind for kind in KINDS if kind not in READ_AS)
 PARQUET = tuple(kind for kind in ARROW if kind not in ("runs", "int runs", "text view"))
 FRAME = ("text", "large text", "dictionary", "int", "uint", "float", "float32", "bool", "date", "stamp")
 DUCKDB = ("text", "int", "uint", "huge", "float", "float32", "decimal", "bool", "date", "stamp")
 NUMPY = ("int", "uint", "float", "float32", "bool", "text")
 IPC = ("text", "int", "float", "runs", "large text", "decimal")
 WHOLE = ("int", "uint", "huge")
+READ_TEXT = ("read as text",)
+READ_POLARS = ("read as text", "read as int", "read as float", "read as date")
+READ_PEOPLE = ("read as text", "read as int")
+READ = (READ_AS, READ_PEOPLE)
 
 
 @dataclass(frozen=True)
 class Medium:
     """``write`` stores a table in an empty folder and says what tacit is handed.
 
-    ``inferred``: somebody guesses types from the text of the whole table. ``people``: how identifiers may be stored.
+    ``inferred``: somebody guesses types from the text of the whole table; cells that a guess changes for good are left
+    out. ``declared``: somebody stores text as types that were chosen beforehand, as a release assumes; all cells are
+    in. ``people``: how identifiers may be stored.
     ``portable``: the workers of a cluster can read it. ``refused``: tacit takes few such tables, or none.
     ``broken``: it changes while it is read. ``share``: how often it is drawn, as some take longer.
     """
@@ -42,10 +48,16 @@ class Medium:
     kinds: tuple[str, ...] = TEXT
     people: tuple[str, ...] = ()
     inferred: bool = False
+    declared: bool = False
     portable: bool = False
     refused: bool = False
     broken: bool = False
     share: int = 12
+
+    @property
+    def text(self) -> bool:
+        """Whether tacit reads the text itself, so that nothing is assumed of types."""
+        return self.write.__module__ == text_media.__name__
 
 
 def _identifiers(kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,6 +110,11 @@ _ALL = (
     Medium("duckdb table of a view's name", duckdb_media.shadowed, DUCKDB, share=2),
     Medium("duckdb connection", duckdb_media.connection, DUCKDB, _identifiers(DUCKDB), share=2),
     Medium("duckdb from csv", duckdb_media.read_csv, TEXT, GUESSED, inferred=True, share=2),
+    Medium("table from csv, types declared", arrow_media.read_csv_declared, READ_TEXT, READ_TEXT, declared=True),
+    Medium("pandas from csv, types declared", frame_media.pandas_declared, READ_AS[:5], READ_PEOPLE, declared=True),
+    Medium("polars from csv, types declared", frame_media.polars_declared, READ_POLARS, READ_PEOPLE, declared=True),
+    Medium("duckdb from csv, types declared", duckdb_media.read_csv_declared, *READ, declared=True, share=2),
+    Medium("parquet by duckdb, types declared", duckdb_media.parquet_declared, *READ, declared=True, share=4),
     Medium("feather, changed meanwhile", arrow_media.feather_changing, ("text", "int", "float"), broken=True, share=6),
     Medium("duckdb, changed meanwhile", duckdb_media.changing, ("text", "int", "float"), broken=True, share=2),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from .catalogue import BOUNDS, COUNT_BOUNDS, KINDS, LEVELS, NAMES, PEOPLE, TEXT_
 from .tables import Table
 
 _PLANS = 500
+_DAY = 18292  # 2020-01-31
 
 
 @dataclass(frozen=True)
@@ -29,21 +30,26 @@ class Pair:
     n: int
 
 
-def draw_pair(random: Random, kinds: Sequence[str], people: Sequence[str] = (), *, inferred: bool = False) -> Pair:
+def draw_pair(
+    random: Random, kinds: Sequence[str], people: Sequence[str] = (), *, inferred: bool = False, declared: bool = False
+) -> Pair:
     """A pair whose columns are stored as ``kinds``; where ``people`` has kinds of identifiers, some have a person's.
 
     ``inferred``: the columns are text, of which a reader will guess types. So all rows but one are alike, and a guess
-    that changes with the last one is about all of them.
+    that changes with the last one is about all of them. ``declared``: the same for a reader that is told the types, so
+    that no cell needs to be left out.
     """
-    plan = plan_of(random.randrange(_PLANS), people=bool(people) and random.random() < 0.4, levels=inferred)
+    alike = inferred or declared
+    number, person_wanted = random.randrange(_PLANS), bool(people) and random.random() < 0.4
+    plan = plan_of(number, people=person_wanted, levels=alike, lost=declared)
     needed = plan.crossing().columns
     others = [name for name in NAMES if name not in plan.schema and name != _id_of(plan)]
-    names = [*needed, *random.sample(others, random.choice((1, 1, 2) if inferred else (0, 1, 1, 2)))]
+    names = [*needed, *random.sample(others, random.choice((1, 1, 2) if alike else (0, 1, 1, 2)))]
     random.shuffle(names)
-    if inferred:  # the last column is the one that a partitioned table has in the names of its folders
+    if alike:  # the last column is the one that a partitioned table has in the names of its folders
         names.sort(key=lambda name: name in needed and isinstance(plan.schema[name], Category))
     stored = {name: random.choice(list(kinds)) for name in names}
-    draw = {name: _drawer(random, plan, name, stored[name], alike=inferred, guessed=inferred) for name in names}
+    draw = {name: _drawer(random, plan, name, stored[name], alike=alike, guessed=inferred) for name in names}
     wild = {name: _drawer(random, plan, name, stored[name], guessed=inferred) for name in names}
     person = plan.mechanism.person
     if person is None:
@@ -74,8 +80,11 @@ def _id_of(plan: tacit.Plan) -> str | None:
 
 
 @cache
-def plan_of(number: int, *, people: bool, levels: bool) -> tacit.Plan:
-    """One of some hundred plans: to prove the sensitivity of a new one takes longer than to read a table."""
+def plan_of(number: int, *, people: bool, levels: bool, lost: bool = False) -> tacit.Plan:
+    """One of some hundred plans: to prove the sensitivity of a new one takes longer than to read a table.
+
+    ``levels``: most have levels, and, unless ``lost``, none that a guess of types may change for good.
+    """
     random = Random(f"plan {number}")
     wanted = levels and number % 4 > 0  # most of what readers guess matters for levels
     while True:
@@ -83,7 +92,7 @@ def plan_of(number: int, *, people: bool, levels: bool) -> tacit.Plan:
         categories = [column for column in plan.schema.values() if isinstance(column, Category)]
         needed = any(isinstance(plan.schema[name], Category) for name in plan.crossing().columns)
         if not levels or (
-            (needed or not wanted) and not any(_lost(level) for one in categories for level in one.levels)
+            (needed or not wanted) and (lost or not any(_lost(level) for one in categories for level in one.levels))
         ):
             return plan
 
@@ -189,7 +198,9 @@ def _fitting(plan: tacit.Plan, name: str, kind: str) -> list[Any]:
     if kind in TEXT_KINDS:
         found: list[Any] = [value if isinstance(value, str) else repr(value) for value in values]
         numbers = [value for value in values if not isinstance(value, str | bool)]
-        return found + [f"{int(value)}" for value in numbers if float(value).is_integer() and abs(value) < 1e15]
+        found += [f"{int(value)}" for value in numbers if float(value).is_integer() and abs(value) < 1e15]
+        dated = kind == "read as date" and isinstance(column, Number) and column.low <= _DAY <= column.high
+        return [*found, *["2020-01-31"] * (2 * len(found))] if dated else found
     whole = {
         "int": (-(2**63), 2**63),
         "int dictionary": (-(2**63), 2**63),

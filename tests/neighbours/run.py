@@ -39,7 +39,8 @@ def small_pieces(piece_rows: int = 4, piece_bytes: int = 100) -> Iterator[None]:
 
 def pair_of(medium: Medium, seed: int, index: int) -> Pair:
     """The pair with this number."""
-    return draw_pair(Random(f"{medium.name}/{seed}/{index}"), medium.kinds, medium.people, inferred=medium.inferred)
+    random = Random(f"{medium.name}/{seed}/{index}")
+    return draw_pair(random, medium.kinds, medium.people, inferred=medium.inferred, declared=medium.declared)
 
 
 def reader_of(index: int, engine: Any = None) -> Reader:

@@ -7,11 +7,11 @@ from unittest import mock
 
 import pytest
 
+from engines.test_clusters import dask, spark  # noqa: F401 (fixtures, which start their workers once)
 from neighbours.media import MEDIA
 from neighbours.run import attack, small_pieces
 from tacit.engines.open import engine_of
 from tacit.version import __version__
-from test_clusters import dask, spark  # noqa: F401 (fixtures, which start their workers once)
 
 SEED = 5
 # Where the unit is a person, a cluster is refused: the rows have to be in one place.

@@ -5,10 +5,18 @@ Seed 5, and the same pairs every time. A violation is no matter of chance: there
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+import tacit
+from neighbours.check import ROOT, Changing
 from neighbours.media import MEDIA
-from neighbours.run import attack_all
+from neighbours.run import attack_all, pair_of
+from tacit.privacy.assumptions import TYPED_ELSEWHERE
 
 SEED = 5
 PAIRS = 5  # times the share of a medium: thousands of pairs in all
@@ -26,6 +34,25 @@ def test_neighbours_cannot_be_told_apart(name):
         assert found["refused"] > pairs / 3
     else:
         assert found["read"] > pairs / 3, "what is always refused is no test"
+
+
+@pytest.mark.parametrize("name", MEDIA)
+def test_a_medium_is_assumed_to_be_typed_unless_tacit_reads_its_text(name):
+    """In the releases that are made of it."""
+    medium = MEDIA[name]
+    found = set()
+    for index in range(12):
+        found |= assumed(medium, pair_of(replace(medium, people=()), SEED, index))
+    assert found == {() if medium.text else (TYPED_ELSEWHERE,)} or (medium.refused and not found)
+
+
+def assumed(medium, pair):
+    """What a release of the pair's first table assumes, if it can be made."""
+    with tempfile.TemporaryDirectory(dir=ROOT) as folder, suppress(Exception):
+        data = medium.write(pair.first, Path(folder))
+        data = data.data if isinstance(data, Changing) else data
+        return {tacit.privatize(data, pair.plan, ledger=None).guarantee.assumes}
+    return set()
 
 
 def test_there_are_thousands_of_pairs():

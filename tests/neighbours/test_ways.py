@@ -49,7 +49,7 @@ def test_bounds(name):
 @pytest.mark.parametrize("name", ["csv", "table", "parquet folder of several types"])
 def test_screens(name):
     """Where a column of the schema is not in the table, a screen is refused."""
-    pytest.importorskip("tacit.screening")
+    pytest.importorskip("tacit.screen_release")
     assert attack(ways.by_screen, MEDIA[name], 40, close=ways.screens_apart) > 15
 
 

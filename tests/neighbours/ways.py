@@ -87,7 +87,7 @@ def by_screen(data: Any, plan: tacit.Plan, progress: Any) -> Found:
 
 def screens_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
     """No further than the screen's own claim."""
-    from tacit.screening import Screening
+    from tacit.screen_release import Screening
 
     within(Screening.of(plan, tacit.PureDP(1.0)).crossing().sensitivity, first, second)
 

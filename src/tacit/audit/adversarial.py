@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.audit.neighbours import Record
 from tacit.mechanisms.mechanism import Collector
-from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.plan import Plan
 from tacit.schema import Category
 from tacit.sources.open import open_source

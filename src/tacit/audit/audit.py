@@ -120,7 +120,7 @@ class Audit:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the page, or the JSON text where the name ends in ``.json``."""
-        from tacit.files import write_atomically
+        from tacit._support.files import write_atomically
 
         text = self.to_json() if Path(path).suffix == ".json" else self.page()
         return write_atomically(path, text.encode(), name="audit", overwrite=overwrite)

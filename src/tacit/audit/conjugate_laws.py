@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.cells import Cells, Floats, density_cells
-from tacit.losses.conjugate import ConjugateLoss
+from tacit.mechanisms.posterior_sample.conjugate import ConjugateLoss
 
 _TAIL = 45.0
 _CELLS = 2**12

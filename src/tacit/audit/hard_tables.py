@@ -18,8 +18,8 @@ from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, drawn
 from tacit.audit.real_draws import Draws, draw_tests, real_draws, reference
 from tacit.audit.row_laws import record_terms
-from tacit.losses.row_loss import RowLoss
-from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 from tacit.plan import Plan
 from tacit.privacy.basis import Basis
 

@@ -21,9 +21,9 @@ from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
 from tacit.audit.real_draws import real_draws
 from tacit.audit.row_laws import grid, prior_terms, record_terms, row_cells
-from tacit.losses.conjugate import ConjugateLoss
-from tacit.losses.row_loss import RowLoss
-from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.conjugate import ConjugateLoss
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
 from tacit.schema import Category

@@ -22,8 +22,8 @@ from tacit.audit.effort import Effort
 from tacit.audit.findings import attacked, drawn, priced
 from tacit.audit.in_public import charged_once, same_in_public
 from tacit.audit.neighbours import Record, collected, fillings
-from tacit.losses.private_sums import Answer, PrivateSums
-from tacit.mechanisms.private_chain import ChainDraws
+from tacit.mechanisms.iterative.private_sums import Answer, PrivateSums
+from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.noise.entropy import OSEntropy
 from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.plan import Plan

@@ -18,11 +18,11 @@ from tacit.audit.check import Check
 from tacit.audit.effort import Effort
 from tacit.audit.neighbours import Record, collected, fillings
 from tacit.audit.private_chains import private_chains, recorded
-from tacit.losses.private_sums import Answer, PrivateSums
-from tacit.mechanisms.dp_sgd import DescentPoint
+from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
+from tacit.mechanisms.iterative.private_sums import Answer, PrivateSums
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
-from tacit.privacy.antipodal_pair import AntipodalPair
+from tacit.privacy.dominating_pair import AntipodalPair
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, RenyiDP
 from tacit.privacy.self_composition import composed_delta
 from tacit.schema import Category

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.audit.cells import Floats
 from tacit.audit.row_laws import MOST_PARAMETERS, potentials, reach
-from tacit.losses.row_loss import RowLoss
+from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 
 _EVEN = {1: 1001, 2: 161, 3: 33}
 _QUANTILES = {1: 2000, 2: 400, 3: 56}

@@ -18,8 +18,8 @@ import numpy as np
 from tacit.audit.cells import Floats
 from tacit.audit.quadrature import WORST, Quadrature, quadrature
 from tacit.audit.row_laws import MOST_PARAMETERS, potentials, prior_terms, record_terms
-from tacit.losses.row_loss import RowLoss
-from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 from tacit.models.draw_law import FAILED
 from tacit.noise.entropy import OSEntropy
 from tacit.privacy.basis import Basis

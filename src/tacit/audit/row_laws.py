@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.cells import Cells, Floats, finite_cells
-from tacit.losses.row_loss import RowLoss
+from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 
 _POINTS = {1: 4001, 2: 401, 3: 101}
 MOST_PARAMETERS = max(_POINTS)

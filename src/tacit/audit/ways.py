@@ -15,10 +15,10 @@ from tacit.audit.noisy_sums import noisy_sums
 from tacit.audit.posterior_draws import posterior_draws
 from tacit.audit.private_descent import private_descent
 from tacit.mechanisms.add_noise import NoisySums
-from tacit.mechanisms.dp_sgd import DescentPoint
+from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.mechanism import Crossing
-from tacit.mechanisms.posterior_sample import PosteriorDraws
-from tacit.mechanisms.private_chain import ChainDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
+from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.plan import Plan
 from tacit.protocols.client import Client
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.disturb import Disturbance, as_disturbance
+from tacit.calibration.misspecification import Disturbance, as_disturbance
+from tacit.calibration.simulate import Simulation, simulate
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.guidance import MOST_DIVERGING
 from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
-from tacit.simulate import Simulation, simulate
+from tacit.posterior.warnings import MOST_DIVERGING
 
 PROBABILITIES = (0.5, 0.8, 0.95)
 _MANY_ROWS = 10_000  # from here on numpy's share of a simulation is large enough for threads to help

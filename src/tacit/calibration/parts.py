@@ -12,7 +12,7 @@ from typing import Any
 from tacit.calibration.calibrate import Calibration, calibrate
 from tacit.errors import expected
 from tacit.plan import Plan
-from tacit.processes import workers
+from tacit.runtime.processes import workers
 
 _ARRAYS = ("ranks", "truths", "means", "sds", "intervals", "diagnostics", "released", "failed")
 

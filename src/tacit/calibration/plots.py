@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import check_writable, write_atomically
+from tacit._support.printable import spelled_out
 from tacit.calibration.bands import difference, histogram
 from tacit.calibration.study import Study
 from tacit.errors import expected
-from tacit.files import check_writable, write_atomically
 from tacit.pages.matplotlib_folder import give_matplotlib_a_folder
-from tacit.printable import spelled_out
 
 MOST = 30  # numbers that are drawn
 _BLUE, _BAND, _SOFT = "#1f5f94", "#bcd5ea", "#55606d"

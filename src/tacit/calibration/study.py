@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit.calibration.calibrate import PROBABILITIES, Calibration
+from tacit.calibration.misspecification import DISTURBANCES
 from tacit.calibration.parts import calibrate_in_parts
-from tacit.disturb import DISTURBANCES
 from tacit.errors import InputError, expected
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
@@ -157,7 +157,7 @@ class Study:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the page, or the JSON text where the name ends in ``.json``."""
-        from tacit.files import write_atomically
+        from tacit._support.files import write_atomically
 
         text = self.to_json() if Path(path).suffix == ".json" else self.page()
         return write_atomically(path, text.encode(), name="study", overwrite=overwrite)
@@ -179,8 +179,8 @@ def study(
 ) -> Study:
     """`calibrate` with a verdict; beside the non-private posterior where there is one.
 
-    ``robust`` repeats it for every named departure from the model (`tacit.disturb`). Those that do not apply to the
-    family are named with their reason. ``processes`` share the trials among them.
+    ``robust`` repeats it for every named departure from the model (`tacit.calibration.misspecification`). Those that do
+    not apply to the family are named with their reason. ``processes`` share the trials among them.
     """
     plan = as_plan(plan)
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:

@@ -12,15 +12,16 @@ from itertools import product
 from typing import Any
 
 from tacit.errors import InputError
-from tacit.losses import chain_settings, descent_settings
-from tacit.losses.loss import CONVERGED
-from tacit.losses.registry import LOSSES
 from tacit.mechanisms.add_noise import AddNoise
-from tacit.mechanisms.dp_sgd import DPSGD
+from tacit.mechanisms.dp_sgd import descent_settings
+from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
-from tacit.mechanisms.posterior_sample import PosteriorSample
-from tacit.mechanisms.private_chain import PrivateChain
+from tacit.mechanisms.posterior_sample.loss import CONVERGED
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
+from tacit.mechanisms.posterior_sample.registry import LOSSES
+from tacit.mechanisms.private_chain import chain_settings
+from tacit.mechanisms.private_chain.private_chain import PrivateChain
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Model

@@ -20,11 +20,11 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
+from tacit._support.files import write_atomically
 from tacit.certificates.cases import ROWS, Case, audited, calibrated
 from tacit.certificates.measurements import read_measurements
 from tacit.errors import InputError, RefusedError, expected
-from tacit.files import write_atomically
-from tacit.processes import Worker
+from tacit.runtime.processes import Worker
 from tacit.version import __version__
 
 SEED = 1905
@@ -138,7 +138,8 @@ def make(
         with writing:
             known = state[kind].get(case.key)
             if "error" in figures and known is not None and "error" not in known:
-                return True  # a good row is not replaced by a failure
+                say(f"{kind}: {case.key}: {figures['error']}; the earlier row is kept")
+                return True
             names = {"family": case.family, "mechanism": case.mechanism, "method": case.method}
             state[kind][case.key] = {**names, **figures, "version": __version__}
             state["made_with"] = versions()

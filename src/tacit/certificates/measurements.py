@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tacit._support.files import read_text
+from tacit._support.reading import LARGEST_JSON, read_table, strict_json
 from tacit.errors import InputError
-from tacit.files import read_text
-from tacit.reading import LARGEST_JSON, read_table, strict_json
 
 _NAMES = ("family", "mechanism", "method", "version")
 _TEXT, _NUMBER, _FLAG, _PAIR = (str,), (int, float, type(None)), (bool,), (list,)

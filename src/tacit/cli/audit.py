@@ -25,7 +25,7 @@ def audit(
 ) -> None:
     """Attack a plan's mechanism to see if it keeps its promise. With made-up records; exit code 1 if it does not."""
     import tacit
-    from tacit.files import check_apart, check_writable
+    from tacit._support.files import check_apart, check_writable
 
     if output is not None:
         check_apart(output, "output", plan=plan)

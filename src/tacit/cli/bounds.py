@@ -36,8 +36,8 @@ def bounds(
 ) -> None:
     """Spend privacy on a suggestion for a column's bounds. For when nobody can say them from knowledge."""
     import tacit
-    from tacit.files import check_apart, check_writable
-    from tacit.skeleton import toml_key, toml_value
+    from tacit._support.files import check_apart, check_writable
+    from tacit.cli.template import toml_key, toml_value
 
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
         raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")
@@ -69,10 +69,11 @@ def bounds(
         print_json(found.to_plain())
         return
     paid = f"epsilon = {found.epsilon:g}, paid by {ledger}" if ledger is not None else f"epsilon = {found.epsilon:g}"
+    assumed = "".join(f" Assumes: {assumption}." for assumption in found.assumes)
     if not found.reliable:
         tell(
             f"Nothing was learnt about {column}: {found.n:,} rows are too few, as noise of this price makes each bound "
-            f"leave {found.outside:,} rows outside. Spent: {paid}."
+            f"leave {found.outside:,} rows outside. Spent: {paid}.{assumed}"
         )
         return
     declared = tacit.Schema({column: (found.low, found.high)}).to_plain()
@@ -81,6 +82,6 @@ def bounds(
         f"Each end is meant to leave at most {found.outside:,} of {found.n:,} rows outside, which are then clamped; "
         "noise may make that more."
     )
-    tell(f"Spent: {paid}. The bounds are public now: put the line into [schema].")
+    tell(f"Spent: {paid}. The bounds are public now: put the line into [schema].{assumed}")
     if output is not None:
         say(f"Saved: {output}")

@@ -33,9 +33,9 @@ def calibrate(
     as_json: Json = False,
 ) -> None:
     """Check that intervals hold the truth as often as they say. Simulates releases; exit code 1 if they do not."""
+    from tacit._support.files import check_apart, check_writable
     from tacit.calibration.plots import check_plots, write_plots
     from tacit.calibration.study import study
-    from tacit.files import check_apart, check_writable
 
     if output is not None:
         check_apart(output, "output", plan=plan)

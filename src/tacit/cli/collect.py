@@ -79,8 +79,8 @@ def reports(
     as_json: Json = False,
 ) -> None:
     """Make a file of reports of what a collector has stored. It may still be running; infer takes the file."""
+    from tacit._support.files import check_apart, check_writable
     from tacit.collector.journal import read_reports
-    from tacit.files import check_apart, check_writable
 
     check_apart(output, "output", journal=journal)
     check_writable(output, name="output", overwrite=overwrite)

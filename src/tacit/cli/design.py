@@ -50,8 +50,8 @@ def design(
 ) -> None:
     """Say what budgets would buy, before any is spent. Without data: widths of intervals, signs, clamping."""
     import tacit
+    from tacit._support.files import check_apart
     from tacit.design.figure import check_plot
-    from tacit.files import check_apart
 
     check_form(as_json, as_tsv)
     if plot is not None:

@@ -20,8 +20,8 @@ def drawn(
     as_tsv: Tsv = False,
 ) -> None:
     """Print the draws of a release of posterior draws. A regression's coefficients are in the units of the data."""
-    from tacit.drawn import drawn as read
     from tacit.models.regression import Regression
+    from tacit.released_draws import drawn as read
 
     check_form(as_json, as_tsv)
     found = read(release)

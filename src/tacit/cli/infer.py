@@ -54,7 +54,7 @@ def infer(
 ) -> None:
     """Infer a posterior whose intervals include the noise. From a release, from reports, or from several pooled."""
     import tacit
-    from tacit.files import check_apart, check_writable
+    from tacit._support.files import check_apart, check_writable
     from tacit.models.regression import Regression
 
     check_form(as_json, as_tsv)

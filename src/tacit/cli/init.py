@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tacit._support.printable import spelled_out
 from tacit.cli.shared import Json, print_json, say
 from tacit.errors import InputError
-from tacit.printable import spelled_out
-
-_QUESTIONS = {"sd": "sd, the spread that is known, in the units of the column"}
 
 
 def init(
@@ -27,8 +24,8 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Start a plan file from the names of the columns. Values, ranges and levels are never read."""
-    from tacit.files import check_apart, check_writable, write_atomically
-    from tacit.skeleton import filled, skeleton
+    from tacit._support.files import check_apart, check_writable, write_atomically
+    from tacit.cli.template import filled, skeleton
     from tacit.sources.open import header_of
 
     check_apart(output, "output", data=data)
@@ -50,6 +47,7 @@ def init(
 def _asked(columns: dict[str, str | None]) -> Any:
     """A plan, by asking: family, columns, bounds and levels, epsilon. A wrong answer is asked for again."""
     from tacit.models.formula import parse_formula
+    from tacit.models.model import required
     from tacit.models.registry import FAMILIES
     from tacit.plan import Plan
 
@@ -64,15 +62,11 @@ def _asked(columns: dict[str, str | None]) -> Any:
     else:
         model["column"] = _until("Column", lambda answer: answer if answer in columns else _no("to be a column"))
         used = [model["column"]]
-    missing = [
-        field.name
-        for field in fields(FAMILIES[family])
-        if field.default is MISSING and field.default_factory is MISSING and field.name not in model
-    ]
+    missing = [name for name in required(FAMILIES[family]) if name not in model]
     for name in missing:
         last = name == missing[-1]
         model[name] = _until(
-            _QUESTIONS.get(name, f"{name}, which the family needs"),
+            f"{name}, {FAMILIES[family].__dataclass_fields__[name].metadata.get('asks', 'which the family needs')}",
             lambda answer, name=name, last=last: _said(FAMILIES[family], {**model, name: answer}, name, whole=last),
         )
     say("Bounds and levels come from what you know, never from these rows.")

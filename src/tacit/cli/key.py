@@ -19,7 +19,7 @@ def new(
     as_json: Json = False,
 ) -> None:
     """Make a key pair with a name in it. The private half is readable by its owner alone."""
-    from tacit.keys import PublicKey, new_key
+    from tacit.signing.keys import PublicKey, new_key
 
     private, public = new_key(name, output)
     fingerprint = PublicKey.load(public).fingerprint
@@ -37,7 +37,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print the name that a public key calls itself, and its fingerprint. Compare it with its holder by telephone."""
-    from tacit.keys import PublicKey
+    from tacit.signing.keys import PublicKey
 
     found = PublicKey.load(key)
     if as_json:

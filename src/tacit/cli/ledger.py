@@ -33,10 +33,10 @@ def new(
     as_json: Json = False,
 ) -> None:
     """Open an account: the most ever to be spent on a dataset. Makes the ledger if it is not there."""
-    from tacit.interrupts import uninterrupted
+    from tacit._support.interrupts import uninterrupted
+    from tacit._support.names import check_name
     from tacit.ledger import Ledger
     from tacit.ledger.unit import unit_of, unit_words
-    from tacit.names import check_name
     from tacit.privacy.guarantees import guarantee_from_plain
 
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
@@ -87,7 +87,7 @@ def head(ledger: _File, as_json: Json = False) -> None:
 def verify(
     ledger: _File,
     release: Annotated[
-        list[Path] | None, typer.Option("--release", help="A release that must be as noted; repeatable.")
+        list[Path] | None, typer.Option("--release", help="A release or a screen that must be as noted; repeatable.")
     ] = None,
     head: Annotated[
         list[str] | None,
@@ -104,11 +104,11 @@ def verify(
     from tacit.ledger import Ledger
     from tacit.ledger.head import heads_of
     from tacit.ledger.unit import unit_words
-    from tacit.release import Release
+    from tacit.screen_release import Published, load_published
 
-    releases: dict[str, Release] = {}
+    releases: dict[str, Published] = {}
     for path in release or []:
-        releases[str(path)] = loaded = Release.load(path)
+        releases[str(path)] = loaded = load_published(path)
         if loaded.ledger is None:
             raise InputError(f"Expected release={str(path)!r} to have been paid for by a ledger.")
     opened = Ledger(ledger)

@@ -17,6 +17,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tacit._support.printable import spelled_out
 from tacit.cli import (
     audit,
     bounds,
@@ -53,7 +54,6 @@ from tacit.cli.shared import (
     tell,
 )
 from tacit.errors import InputError, RefusedError, TacitError, expected
-from tacit.printable import spelled_out
 from tacit.version import __version__
 
 _FEW = 12  # statistics that `check` shows
@@ -160,8 +160,8 @@ def privatize(
 ) -> None:
     """Spend privacy on rows that you hold, and write the release."""
     import tacit
+    from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine
-    from tacit.files import check_apart, check_writable
     from tacit.report.words import about_responses
 
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
@@ -199,7 +199,7 @@ def randomize(
 ) -> None:
     """Randomise a table as people's devices would, for trials. One report for each row, by a local plan."""
     import tacit
-    from tacit.files import check_apart, check_writable
+    from tacit._support.files import check_apart, check_writable
 
     check_apart(output, "output", plan=plan, data=data)
     check_writable(output, name="output", overwrite=overwrite)
@@ -212,6 +212,8 @@ def randomize(
     budget = reports.plan.budget
     say(f"Made {reports.n:,} reports for {reports.dataset!r}: {output}")
     say(f"{budget.symbols} for every person. {budget.sentence()}")
+    for assumption in reports.assumes:
+        say(f"Assumes: {assumption}.")
     for warning in reports.warnings():
         say(f"Note: {warning}")
 
@@ -231,7 +233,7 @@ def simulate(
     import numpy as np
 
     import tacit
-    from tacit.files import check_apart, check_writable
+    from tacit._support.files import check_apart, check_writable
     from tacit.mechanisms.local import Local
     from tacit.reports import is_reports_file
 

@@ -27,9 +27,10 @@ def partial(
 ) -> None:
     """Add up one site's rows for a trusted party that pools. SENSITIVE: no noise, no protection."""
     import tacit
+    from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine
-    from tacit.files import check_apart, check_writable
     from tacit.partials import check_suffix
+    from tacit.privacy.assumptions import TYPED_ELSEWHERE
 
     check_suffix(output)
     for path in data:
@@ -43,4 +44,6 @@ def partial(
         print_json({"partial": str(output), "dataset": found.dataset, "id": found.id, "sensitive": True})
         return
     say(f"Added up {found.dataset!r}: {output}")
+    if found.typed_elsewhere:
+        say(f"Assumes: {TYPED_ELSEWHERE}.")
     say("SENSITIVE: these are exact sums, as secret as the rows. Only `tacit privatize` makes a release of them.")

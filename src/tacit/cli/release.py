@@ -25,8 +25,8 @@ def sign(
     as_json: Json = False,
 ) -> None:
     """Sign a release: plan, values, receipt and all else in it. The signature is added to the file."""
+    from tacit._support.files import check_apart
     from tacit.errors import expected
-    from tacit.files import check_apart
     from tacit.release import Release
 
     check_apart(output or release, "output", key=key)

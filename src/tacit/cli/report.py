@@ -12,8 +12,8 @@ from tacit.cli.shared import Json, Overwrite, print_json, progress, say, say_lin
 from tacit.errors import expected
 
 if TYPE_CHECKING:
+    from tacit.calibration.simulate import Simulation
     from tacit.posterior import Posterior
-    from tacit.simulate import Simulation
 
 
 def report(
@@ -37,8 +37,8 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about a posterior."""
     import tacit
-    from tacit.files import check_apart, check_writable
-    from tacit.keys import PublicKey
+    from tacit._support.files import check_apart, check_writable
+    from tacit.signing.keys import PublicKey
 
     check_apart(output, "output", posterior=posterior, ledger=ledger)
     for path in key or []:

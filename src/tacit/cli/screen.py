@@ -51,8 +51,8 @@ def screen(
 ) -> None:
     """Spend a little on whether the plan fits the rows. Counts cells that are missing, unreadable, unknown, outside."""
     import tacit
+    from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine
-    from tacit.files import check_apart, check_writable
 
     check_form(as_json, as_tsv)
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
@@ -97,5 +97,7 @@ def screen(
         f"Of {found.n:,} rows; the noise has a standard deviation of {found.sd:,.3g} cells. Spent: "
         f"{found.plan.budget.symbols}{paid}. The counts are public now, and declarations may be mended by them."
     )
+    for assumption in found.guarantee.assumes:
+        tell(f"Assumes: {assumption}.")
     if output is not None:
         say(f"Saved: {output}; give it to `tacit infer --screen`.")

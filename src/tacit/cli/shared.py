@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from tacit._support.printable import spelled_out
 from tacit.errors import InputError, RefusedError, TacitError, expected
-from tacit.printable import spelled_out
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]

@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.names import check_name
+from tacit._support.reading import check_format, read_list, read_table, same
 from tacit.errors import expected
-from tacit.names import check_name
 from tacit.plan import Plan
 from tacit.privacy.events import LaplaceEvent, PureEvent
 from tacit.privacy.guarantees import PureDP
@@ -26,7 +27,6 @@ from tacit.protocols.protocol import Protocol
 from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.registry import protocol_from_plain
 from tacit.protocols.unary_encoding import UnaryEncoding
-from tacit.reading import check_format, read_list, read_table, same
 
 FORMAT = 1
 SPOKEN = (RandomizedResponse, UnaryEncoding, NoisyNumber)

@@ -20,11 +20,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from tacit._support.files import check_readable, write_atomically
+from tacit._support.reading import read_table, strict_json
 from tacit.collector.form import Form
 from tacit.collector.submission import Submission, submission_from_plain
 from tacit.errors import InputError, RefusedError, expected
-from tacit.files import check_readable, write_atomically
-from tacit.reading import read_table, strict_json
 from tacit.reports import Group, Reports
 
 _HEADER_LIMIT = 2**24  # bytes of the first line

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacit._support.files import read_bytes
 from tacit.errors import expected
-from tacit.files import read_bytes
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",

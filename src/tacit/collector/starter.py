@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from tacit._support.files import write_atomically
 from tacit.errors import expected
-from tacit.files import write_atomically
 
 
 def new_survey(folder: str | Path) -> list[Path]:

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tacit._support.reading import read_table, strict_json
 from tacit.collector.form import Form
 from tacit.errors import InputError
 from tacit.protocols.parameters import read_wholes, written_whole
-from tacit.reading import read_table, strict_json
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _REFUSED = "Expected a submission to be an id of 32 hexadecimal digits and possible reports to questions of the form."

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 
 _LEAST_VARIANCE = 1e-12  # of a coordinate that the prior leaves free
 

@@ -7,11 +7,11 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit._support.files import check_writable, write_atomically
+from tacit._support.printable import spelled_out
 from tacit.errors import expected
-from tacit.files import check_writable, write_atomically
 from tacit.pages.escape import escape
 from tacit.pages.matplotlib_folder import give_matplotlib_a_folder
-from tacit.printable import spelled_out
 
 if TYPE_CHECKING:
     from tacit.design.study import Design

@@ -23,7 +23,7 @@ import numpy as np
 from tacit.design.coordinates import Coordinates
 from tacit.models.statistic_reports import RowStatistic
 from tacit.plan import Plan
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.sources.open import open_source
 from tacit.statistics.statistic import Statistic
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.models.regression import Regression
 from tacit.plan import Plan
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 
 
 def numbers_of(plan: Plan, draws: Arrays) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tacit.calibration.simulate import simulate
 from tacit.design.coordinates import Coordinates
 from tacit.design.information import at_least_zero, one_of, parsed_rows, slopes_by_halves
 from tacit.plan import Plan
 from tacit.protocols.client import Client
-from tacit.simulate import simulate
 
 _INPUTS = 1_200  # for each of the two estimates
 _REPORTS, _DIFFERENT = 4_000, 300  # drawn; and the most different ones that are looked at

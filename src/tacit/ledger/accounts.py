@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.errors import InputError
+from tacit._support.printable import flaw
+from tacit.errors import InputError, shown
 from tacit.ledger.basis import read_basis
 from tacit.ledger.chain import Entry
 from tacit.ledger.state import State
@@ -79,7 +80,10 @@ def replay(entries: Iterable[Entry]) -> tuple[dict[str, Account], list[str]]:
 def opened(entry: Entry) -> tuple[str, State]:
     """The data set that an entry opens an account for, and its state."""
     content: Any = entry.content
-    return str(content["dataset"]), State(guarantee_from_plain(content["total"]), read_unit(content["unit"]))
+    name = content["dataset"]
+    if not isinstance(name, str) or flaw(name):
+        raise InputError("the name of its data set is no text that is shown as itself")
+    return name, State(guarantee_from_plain(content["total"]), read_unit(content["unit"]))
 
 
 def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> None:
@@ -92,22 +96,22 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
         case "dataset":
             name, state = opened(entry)
             if name in accounts:
-                raise InputError(f"the data set {name!r} has a total already")
+                raise InputError(f"the data set {shown(name)} has a total already")
             accounts[name] = Account(state, state)
         case "spend":
             account, unit = accounts[content["dataset"]], read_unit(content["unit"])
             if unit != account.unit:
-                raise InputError(f"its unit is {unit!r}, and that of the data set is {account.unit!r}")
+                raise InputError(f"its unit is {shown(unit)}, and that of the data set is {shown(account.unit)}")
             event = event_from_plain(content["event"])
             account.bases[entry.number] = read_basis(event, content.get("basis"))
             account.charge(entry.number, event)
         case "released":
             account, spend, release = accounts[content["dataset"]], content["spend"], content["release"]
             if spend not in account.events or spend in account.released:
-                raise InputError(f"entry {spend!r} is not a spend of this data set that awaits its release")
+                raise InputError(f"entry {shown(spend)} is not a spend of this data set that awaits its release")
             if release in releases:
-                raise InputError(f"the release {release!r} is there already")
+                raise InputError(f"the release {shown(release)} is there already")
             account.released[spend] = release
             releases.add(release)
         case _:
-            raise InputError(f"the kind {entry.kind!r} is unknown")
+            raise InputError(f"the kind {shown(entry.kind)} is unknown")

@@ -86,8 +86,8 @@ def balance(dataset: str, account: Account, delta: float | None = None) -> Balan
     """The balance of one account; what is spent is rounded up, what is left rounded down."""
     if delta is None:
         delta = account.total.delta if isinstance(account.total, ApproxDP) else None
-    elif isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
-        raise expected("delta", delta, "to lie strictly between 0 and 1")
+    else:
+        check_delta(delta)
     events, total = account.spent, Filter(account.total)
     spent, whole = account.state.spent, _spending(events, delta)
     return Balance(
@@ -108,6 +108,12 @@ def balance(dataset: str, account: Account, delta: float | None = None) -> Balan
         assumed=_spending(account.spent_on(Basis.ASSUMED), delta),
         untold=_spending(account.spent_on(None), delta),
     )
+
+
+def check_delta(delta: object) -> None:
+    """Refuse a delta at which no epsilon can be said."""
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise expected("delta", delta, "to lie strictly between 0 and 1")
 
 
 def _spending(events: Sequence[Event], delta: float | None) -> Spending:
@@ -133,4 +139,5 @@ def _by_definition(amounts: Balance | Largest | Spending) -> dict[str, Any]:
 
 
 def _finite(price: Price) -> float | None:
-    return float_above(price) if price < math.inf else None
+    found = float_above(price) if price < math.inf else math.inf
+    return found if math.isfinite(found) else None

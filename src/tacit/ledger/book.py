@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tacit.canonical_json import digest
+from tacit._support.canonical_json import digest
 from tacit.errors import did_you_mean, expected
 from tacit.ledger.accounts import UNREADABLE, Account, opened, replay
-from tacit.ledger.chain import LAST, START, Entry, Receipt, read_chain, read_entry
+from tacit.ledger.chain import ID, LAST, START, Entry, Receipt, read_chain, read_entry
 from tacit.ledger.head import today
 from tacit.ledger.state import State, root
 from tacit.ledger.store import Transaction
@@ -126,7 +126,10 @@ def ledger_id(log: Transaction) -> str:
     first = [read_entry(row, 1, START) for row in log.row(1)]
     if not first or isinstance(first[0], str):
         raise BrokenError(first[0] if first and isinstance(first[0], str) else "entry 1 is missing or unreadable")
-    return str(first[0].content.get("id"))
+    found = first[0].content.get("id")
+    if not isinstance(found, str) or not ID.fullmatch(found):
+        raise BrokenError("entry 1 does not say which ledger it is of")
+    return found
 
 
 def kept_wrongly(log: Transaction, entries: list[Entry], accounts: Mapping[str, Account]) -> list[str]:

@@ -16,14 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.canonical_json import canonical as canonical
-from tacit.canonical_json import digest as digest
+from tacit._support.canonical_json import canonical as canonical
+from tacit._support.canonical_json import digest as digest
 from tacit.errors import InputError, expected
 
 START = "0" * 64
 LAST = "the last entry is not the one that the ledger names as its last"
 HASH = re.compile(r"[0-9a-f]{64}")
-_ID = re.compile(r"[0-9a-f]{32}")
+ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Receipt:
         if not isinstance(plain, Mapping) or set(plain) != {"ledger", "entry", "head"}:
             raise InputError("Expected the receipt to have a ledger, an entry and a head, and nothing else.")
         ledger, entry, head = plain["ledger"], plain["entry"], plain["head"]
-        if not isinstance(ledger, str) or not _ID.fullmatch(ledger):
+        if not isinstance(ledger, str) or not ID.fullmatch(ledger):
             raise expected("ledger", ledger, "of the receipt to be 32 hexadecimal digits")
         if isinstance(entry, bool) or not isinstance(entry, int) or entry < 1:
             raise expected("entry", entry, "of the receipt to be a whole number, at least 1")

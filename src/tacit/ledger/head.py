@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacit._support.files import read_text
 from tacit.errors import expected
-from tacit.files import read_text
 from tacit.ledger.chain import Entry
 
 _LARGEST = 2**25  # bytes of a file of heads: a line for each of two hundred thousand releases

@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from tacit._support.names import check_name
 from tacit.errors import InputError, RefusedError, expected
 from tacit.ledger import store
 from tacit.ledger.accounts import Account, replay
-from tacit.ledger.balance import Balance, balance
+from tacit.ledger.balance import Balance, balance, check_delta
 from tacit.ledger.book import Book, BrokenError, check_dataset, kept_wrongly, ledger_id
 from tacit.ledger.chain import HASH, Entry, Receipt, read_chain
 from tacit.ledger.head import Head, heads_of, today
 from tacit.ledger.published import disagreements
 from tacit.ledger.state import State
 from tacit.ledger.unit import unit_of
-from tacit.names import check_name
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from tacit.release import Release
+    from tacit.screen_release import Published
 
 
 class Ledger:
@@ -96,8 +96,11 @@ class Ledger:
                     "unit", unit, f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}"
                 )
             total = Filter(account.total)
-            if not total.admits(account.spent, event):
-                why = total.why_not(account.spent, event)
+            try:
+                why = None if total.admits(account.spent, event) else total.why_not(account.spent, event)
+            except ArithmeticError:
+                raise BrokenError(_beyond(dataset)) from None
+            if why is not None:
                 raise RefusedError(f"Expected dataset={dataset!r} to have room for this release: {why}.")
             # The block ends before the caller gets this, and with it the transaction.
             return book.charge(dataset, account, event, plan_digest)
@@ -148,25 +151,25 @@ class Ledger:
 
         Of approximate DP at ``delta``, or at the total's delta; with neither, nothing is said of it.
         """
-        return balance(dataset, self._read().account(dataset), delta)
+        return self._balance(dataset, self._read().account(dataset), delta)
 
     def standing(self, delta: float | None = None) -> tuple[list[Entry], list[Balance]]:
         """The whole log and the balance of every data set, read at one moment."""
         history = self._read()
-        return history.entries, [balance(name, account, delta) for name, account in history.accounts.items()]
+        return history.entries, [self._balance(name, account, delta) for name, account in history.accounts.items()]
 
     def verify(
         self,
         published: Iterable[Receipt] = (),
-        releases: Mapping[str, Release] | None = None,
+        releases: Mapping[str, Published] | None = None,
         head: Head | str | Path | Sequence[Head] = (),
     ) -> list[str]:
         """Every problem found: the file, the chain, the sense of each entry, the totals, and what was published.
 
         This reads the whole ledger, which a spend does not. ``published`` are receipts to find again. ``releases`` are
-        whole releases to compare with what was noted of them, by the names that the answer is to use, such as those of
-        their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such lines: the
-        ledger must still hold all that it held then.
+        whole releases, or screens, to compare with what was noted of them, by the names that the answer is to use, such
+        as those of their files. ``head`` is what `receipt` gave before, or several of it, its line, or a file of such
+        lines: the ledger must still hold all that it held then.
         """
         heads = [head] if isinstance(head, Head) else heads_of(head) if isinstance(head, str | Path) else list(head)
         try:
@@ -180,8 +183,11 @@ class Ledger:
         except InputError as error:
             return [str(error)]
         for name, account in accounts.items():
-            if not account.within():
-                problems.append(f"the data set {name!r} has spent more than its total, {account.total.symbols}")
+            try:
+                if not account.within():
+                    problems.append(f"the data set {name!r} has spent more than its total, {account.total.symbols}")
+            except (ArithmeticError, ValueError):
+                problems.append(_beyond(name))
         problems += [problem for one in (*published, *heads) if (problem := one.contradicts(entries))]
         return problems + disagreements(entries, releases or {})
 
@@ -194,6 +200,15 @@ class Ledger:
             "head": entries[-1].hash,
             "datasets": [balance.to_plain() for balance in balances],
         }
+
+    def _balance(self, dataset: str, account: Account, delta: float | None) -> Balance:
+        """How an account stands; entries that were made up may hold numbers that no price can be computed from."""
+        if delta is not None:
+            check_delta(delta)
+        try:
+            return balance(dataset, account, delta)
+        except (ArithmeticError, ValueError):
+            raise self.not_intact(_beyond(dataset)) from None
 
     def _read(self) -> _History:
         with store.reading(self.path) as log:
@@ -245,6 +260,11 @@ class _History:
     def account(self, dataset: str) -> Account:
         """The account of a data set that must be there."""
         return self.accounts[check_dataset(dataset, self.accounts)]
+
+
+def _beyond(dataset: str) -> str:
+    """What is wrong with an account that somebody made up, of numbers that no price can be computed from."""
+    return f"what was spent of {dataset!r} is beyond all prices that can be computed"
 
 
 def _check_digest(what: str, digest: object) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from tacit._support.interrupts import uninterrupted
 from tacit.errors import TacitError
-from tacit.interrupts import uninterrupted
 from tacit.ledger.chain import Receipt, digest
 from tacit.ledger.ledger import Ledger
 

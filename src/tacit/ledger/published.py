@@ -10,10 +10,10 @@ from tacit.ledger.chain import Entry, Receipt, digest
 from tacit.ledger.unit import unit_of
 
 if TYPE_CHECKING:
-    from tacit.release import Release
+    from tacit.screen_release import Published
 
 
-def disagreements(entries: Sequence[Entry], releases: Mapping[str, Release]) -> list[str]:
+def disagreements(entries: Sequence[Entry], releases: Mapping[str, Published]) -> list[str]:
     """Every way in which ``releases``, by the names that the answer is to use, disagree with the ledger.
 
     The spend that a release's receipt points to must have the release's data set, plan, unit of privacy and price, and
@@ -41,7 +41,7 @@ def disagreements(entries: Sequence[Entry], releases: Mapping[str, Release]) -> 
     return problems
 
 
-def _problems(entries: Sequence[Entry], release: Release, receipt: Receipt, content: str) -> list[str]:
+def _problems(entries: Sequence[Entry], release: Published, receipt: Receipt, content: str) -> list[str]:
     if contradiction := receipt.contradicts(entries):
         return [contradiction]
     number = receipt.entry

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tacit.canonical_json import canonical, digest
+from tacit._support.canonical_json import canonical, digest
 from tacit.errors import InputError
 from tacit.ledger.unit import read_unit
 from tacit.privacy.events import Event, Price

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tacit._support.files import check_writable, write_atomically
+from tacit._support.printable import spelled_out
 from tacit.errors import InputError, RefusedError, expected
-from tacit.files import check_writable, write_atomically
 from tacit.ledger.chain import START, canonical, link
 from tacit.ledger.formats import FORMAT, migrate, schema
 
@@ -114,7 +115,8 @@ class Transaction:
     def damage(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
         found = [str(line, "utf-8", "replace") for (line,) in self._connection.execute("PRAGMA integrity_check(5)")]
-        return [] if found == ["ok"] else [f"the file is damaged: {line}" for line in found]
+        told = ("; ".join(line.splitlines()) for line in found)  # SQLite's words may be several lines
+        return [] if found == ["ok"] else [spelled_out(f"the file is damaged: {words}") for words in told]
 
 
 def create(path: Path, first: dict[str, Any]) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import KULKARNI_2022, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.person import Person
 from tacit.models.local import LocalModel
 from tacit.models.model import Model
-from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.protocols.protocol import Protocol
@@ -29,34 +29,33 @@ class Local(Mechanism):
     protocol: str | None = None
 
     @property
+    def papers(self) -> tuple[Paper, ...]:
+        """Inference from reports."""
+        return (KULKARNI_2022,)
+
+    @property
     def person(self) -> Person | None:
         """One report is one person's."""
         return None
 
-    def client(self, model: Model, schema: Schema, budget: Guarantee, protocol: Protocol | None = None) -> Client:
-        """What a device does under this plan; ``protocol`` is read from reports, or left out to be calibrated."""
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Client:
+        """What a device does under this plan."""
         if not isinstance(model, LocalModel):
             raise expected("family", model.family, "to be one that local reports can be about")
         known = model.protocols(schema)
         name = self.protocol if self.protocol is not None else next(iter(known))
         if not isinstance(name, str) or name not in known:
             raise expected("protocol", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
-        found = model.client(schema, budget, name)
-        if protocol is not None:
-            if not protocol.answers(found.protocol):
-                raise expected("protocol", protocol.kind, "of the reports to be the plan's")
-            found = Client(schema, found.encoder, protocol)
-        if not found.protocol.event().satisfies(budget):
-            raise expected("budget", budget.symbols, f"to be met by {name}")
-        return found
+        return _checked(model.client(schema, budget, name), budget)
 
-    def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
-        """What one person's report costs that person.
-
-        Proof: a report is made by the client's protocol from that person's record alone. The proof of the protocol's
-        own event holds for any two records, and the encoding before it is a function of the record. []
-        """
-        return self.client(model, schema, budget).protocol.event()
+    @staticmethod
+    def answered(own: Client, budget: Guarantee, protocol: Protocol | None) -> Client:
+        """The plan's ``own`` client with the protocol that reports say they had, which need not be today's choice."""
+        if protocol in (None, own.protocol):
+            return own
+        if not protocol.answers(own.protocol):
+            raise expected("protocol", protocol.kind, "of the reports to be the plan's")
+        return _checked(replace(own, protocol=protocol), budget)
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
@@ -71,3 +70,9 @@ class Local(Mechanism):
             if name not in known:
                 raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
         return cls(table.get("protocol"))
+
+
+def _checked(client: Client, budget: Guarantee) -> Client:
+    if not client.event().satisfies(budget):
+        raise expected("budget", budget.symbols, f"to be met by {client.protocol.kind}")
+    return client

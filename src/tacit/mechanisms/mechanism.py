@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
+from tacit.bibliography import Paper
 from tacit.errors import expected
 from tacit.mechanisms.person import Person
 from tacit.models.model import Model
@@ -19,6 +20,7 @@ from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.client import Client
 from tacit.schema import Schema
 from tacit.statistics.collector import Collector
 
@@ -27,6 +29,7 @@ class Law(Protocol):
     """The public numbers by which a mechanism randomises, calibrated to a budget."""
 
     kind: ClassVar[str]
+    papers: ClassVar[tuple[Paper, ...]]
 
     def to_plain(self) -> dict[str, Any]:
         """As they stand in a release."""
@@ -101,6 +104,11 @@ class Mechanism(ABC):
         """The unit of privacy, where it is not a row."""
 
     @property
+    def papers(self) -> tuple[Paper, ...]:
+        """What `cite` names for it."""
+        return ()
+
+    @property
     def takes_unclamped(self) -> bool:
         """Whether numbers that the schema does not clamp may come in: its proof asks nothing of their size."""
         return False
@@ -116,8 +124,8 @@ class Mechanism(ABC):
         return True
 
     @abstractmethod
-    def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
-        """What one release costs, or one report; refuses what does not fit together or does not meet the budget."""
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Crossing | Client:
+        """What a holder or a device does under a plan; refuses what does not fit together or misses the budget."""
 
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
@@ -153,9 +161,6 @@ class Central(Mechanism):
             raise expected(self.law_field, law.kind, f"to be large enough for {budget.symbols}")
         return found
 
-    def event(self, model: Model, schema: Schema, budget: Guarantee) -> Event:
-        """That of the crossing.
-
-        Proof: that of `Crossing.event`; what is released is what the crossing makes of the rows. []
-        """
-        return self.checked(model, schema, budget, None).event()
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> Crossing:
+        """The way across with the least noise."""
+        return self.checked(model, schema, budget, None)

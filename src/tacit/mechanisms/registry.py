@@ -7,11 +7,11 @@ from typing import Any
 
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.add_noise import AddNoise
-from tacit.mechanisms.dp_sgd import DPSGD
+from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
-from tacit.mechanisms.posterior_sample import PosteriorSample
-from tacit.mechanisms.private_chain import PrivateChain
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
+from tacit.mechanisms.private_chain.private_chain import PrivateChain
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.kind: mechanism for mechanism in (AddNoise, Local, PosteriorSample, DPSGD, PrivateChain)

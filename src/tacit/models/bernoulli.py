@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import share_from_draws
@@ -17,7 +18,7 @@ from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.support import POSITIVE, SHARE
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -47,6 +48,7 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
     """
 
     family: ClassVar[str] = "bernoulli"
+    about: ClassVar[str] = "the share of one of two levels"
     column: str
 
     @classmethod
@@ -80,7 +82,7 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         """Exact by default."""
         return {
             "exact": Method(_exact, thin=1, releases=True),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 
@@ -135,8 +137,8 @@ def _exact(problem: Problem, settings: Settings) -> Chain:
     import jax
     import jax.numpy as jnp
 
+    from tacit.numerics.gamma_ratio import log_gamma_ratio
     from tacit.samplers.enumeration import draw_latent
-    from tacit.samplers.gamma_ratio import log_gamma_ratio
 
     prior, n, unit = problem.prior, problem.n, problem.statistic.unit
     assert isinstance(prior, BetaPrior)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import shares_from_draws
@@ -16,7 +17,7 @@ from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.support import POSITIVE, SHARES
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -54,6 +55,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
     """
 
     family: ClassVar[str] = "categorical"
+    about: ClassVar[str] = "the shares of several levels"
     column: str
 
     @classmethod
@@ -88,7 +90,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
         """Gibbs by default."""
         return {
             "gibbs": Method(_gibbs, thin=8),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 
@@ -157,7 +159,7 @@ def _gibbs(problem: Problem, settings: Settings) -> Chain:
     import jax.numpy as jnp
     import numpy as np
 
-    from tacit.samplers.backend import argument
+    from tacit.runtime.backend import argument
     from tacit.samplers.latent_counts import nearest_counts, strides, sweep
 
     prior, statistic, noise = problem.prior, problem.statistic, problem.noise

@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from tacit.models.model import Problem
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 
 
 def share_from_draws(problem: Problem, settings: Settings) -> Chain:
@@ -28,8 +28,8 @@ def share_from_draws(problem: Problem, settings: Settings) -> Chain:
     import jax.numpy as jnp
     from jax.scipy.special import gammaln
 
+    from tacit.numerics.gamma_ratio import log_gamma_ratio
     from tacit.samplers.enumeration import draw_latent
-    from tacit.samplers.gamma_ratio import log_gamma_ratio
 
     numbers, law, n = problem.prior.to_plain(), problem.sample, problem.n
     a, b = float(numbers["a"]), float(numbers["b"])
@@ -105,10 +105,10 @@ def shares_from_draws(problem: Problem, settings: Settings) -> Chain:
 
 def number_from_draws(problem: Problem, settings: Settings) -> Chain:
     """One bounded number a row: its parameter along a line, the sum of the rows normal by the central limit theorem."""
+    from tacit.likelihoods.drawn_sums import DrawnSum
     from tacit.models.conjugate import ConjugateModel
     from tacit.models.one_number import OneNumber
-    from tacit.samplers.drawn_sums import DrawnSum
-    from tacit.samplers.line_chain import line_chain
+    from tacit.samplers.grid_1d import line_chain
 
     model, law = problem.model, problem.sample
     assert isinstance(model, OneNumber)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import Paper
 from tacit.errors import InputError, expected
 
 FAILED = -(2**62)
@@ -21,6 +22,7 @@ class DrawLaw:
     """
 
     kind: ClassVar[str] = "posterior"
+    papers: ClassVar[tuple[Paper, ...]] = ()
 
     loss: str
     sampler: str

@@ -1,4 +1,4 @@
-"""A numeric column that is exponential before it is clamped: its rate."""
+"""A numeric column that is exponential before it is clamped: its rate, and the prior of any rate."""
 
 from __future__ import annotations
 
@@ -10,15 +10,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import number_from_draws
-from tacit.models.gamma_prior import GammaPrior
 from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number
 from tacit.models.support import POSITIVE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import ClampedExponential
+    from tacit.likelihoods.clamped_laws import ClampedExponential
+
+
+@dataclass(frozen=True)
+class GammaPrior(Prior):
+    """rate ~ Gamma(``shape``, ``rate``), with mean shape / rate; ``rate`` has the unit of 1 over that of the rate."""
+
+    shape: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        for name in ("shape", "rate"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+                raise expected(f"prior {name}", value, "to be a positive number")
+        if not 1e-2 <= self.shape <= 1e6:
+            raise expected("prior shape", self.shape, "to be a number from 0.01 to 1e6")
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,7 @@ class Exponential(OneNumber, ConjugateModel):
     """
 
     family: ClassVar[str] = "exponential"
+    about: ClassVar[str] = "the rate of a waiting time"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
@@ -54,7 +70,7 @@ class Exponential(OneNumber, ConjugateModel):
 
     def law(self, prior: Prior, schema: Schema) -> ClampedExponential:
         """The prior in mapped units: rates per ``high``."""
-        from tacit.samplers.clamped_laws import ClampedExponential
+        from tacit.likelihoods.clamped_laws import ClampedExponential
 
         assert isinstance(prior, GammaPrior)
         high = self.coding(schema).high

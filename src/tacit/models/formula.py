@@ -16,8 +16,8 @@ import re
 from dataclasses import dataclass
 from itertools import combinations
 
+from tacit._support.printable import flaw
 from tacit.errors import expected
-from tacit.printable import flaw
 
 _NAME = r"[^\W\d][\w.]*"
 _TOKEN = re.compile(rf"\s*(?:(`[^`]+`)|({_NAME})|([0-9]+)|([~+\-:*])|(\S))")

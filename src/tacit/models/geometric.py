@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tacit.models.bernoulli import BetaPrior
-from tacit.models.model import Example, Prior
-from tacit.models.one_number import Coding, OneNumber, counts_coding
-from tacit.models.support import SHARE
-from tacit.samplers.chain import Arrays
+from tacit.models.count_family import CountFamily
+from tacit.models.model import Example
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
-
-if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import ClampedGeometric
 
 
 @dataclass(frozen=True)
-class Geometric(OneNumber):
+class Geometric(CountFamily):
     """Rows are independent counts, P(Y = j) = p (1 - p)^j for j = 0, 1, ..., and clamped to 0 and K of ``column``.
 
     Released: the sum of c, the clamped Y over K, plus noise. The prior is p ~ Beta(a, b). By default a = 2 and
@@ -27,50 +22,31 @@ class Geometric(OneNumber):
     """
 
     family: ClassVar[str] = "geometric"
+    about: ClassVar[str] = "tries until a success"
+    parameter: ClassVar[str] = "p"
+    share: ClassVar[bool] = True
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
         """Attempts before the first success."""
         return (Example(cls("attempts"), Schema(attempts=(0, 15)), quick=False, always=False),)
 
-    @property
-    def powers(self) -> tuple[int, ...]:
-        """One number for one parameter."""
-        return (1,)
-
-    def coding(self, schema: Schema) -> Coding:
-        """Refuses bounds that are not 0 and a whole number."""
-        return counts_coding(self.column, schema, self.family)
-
     def default_prior(self, schema: Schema) -> BetaPrior:
         """From the bound alone."""
         return BetaPrior(2.0, max(self.coding(schema).high / 4, 1.0))
 
-    def law(self, prior: Prior, schema: Schema) -> ClampedGeometric:
-        """p has no unit."""
-        from tacit.samplers.clamped_laws import ClampedGeometric
+    def log_pmf(self, counts: Any, natural: Any) -> Any:
+        """log p + j log(1 - p), from the logit of p."""
+        import jax
 
-        assert isinstance(prior, BetaPrior)
-        return ClampedGeometric(int(self.coding(schema).high), prior.a, prior.b)
+        return jax.nn.log_sigmoid(natural) + counts * jax.nn.log_sigmoid(-natural)
 
-    def original(self, draws: Arrays, schema: Schema) -> Arrays:
-        """As it is."""
-        return {"p": draws["p"]}
+    def tail(self, most: int, natural: Any) -> Any:
+        """(1 - p)^most."""
+        import jax
 
-    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """P from its prior."""
-        assert isinstance(prior, BetaPrior)
-        return {"p": rng.beta(prior.a, prior.b)}
+        return jax.numpy.exp(most * jax.nn.log_sigmoid(-natural))
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Independent counts; numpy's own start at 1."""
         return {self.column: rng.geometric(max(parameters["p"], 1e-15), n) - 1}
-
-    @property
-    def supports(self) -> Mapping[str, str]:
-        """Where the draws lie."""
-        return {"p": SHARE}
-
-    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """A single number."""
-        return {"p": ()}

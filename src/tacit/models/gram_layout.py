@@ -9,7 +9,7 @@ from tacit.models.cells import Cells
 from tacit.models.model import Problem, Site
 from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
-from tacit.samplers.chain import Chain, Either
+from tacit.runtime.chain import Chain, Either
 from tacit.statistics.design import Product
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
@@ -81,7 +81,7 @@ def fourth_moments(statistic: GramMoments) -> Any:
     """Where the sums of (1, q)(1, q)' stand among the entries, q the products of (1, x); -1 stands for n."""
     import numpy as np
 
-    from tacit.samplers.gram_moments_clt import products
+    from tacit.likelihoods.gram_moments_clt import products
 
     number = {monomial: i for i, monomial in enumerate(statistic.monomials)} | {(): -1}
     pairs = [(), *((int(a), int(b)) for a, b in zip(*products(len(statistic.design) - 1), strict=True))]

@@ -11,7 +11,7 @@ from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client, LevelCode
 from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.unary_encoding import UnaryEncoding
-from tacit.samplers.chain import Chain, Settings
+from tacit.runtime.chain import Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
@@ -28,7 +28,7 @@ def level_client(column: str, schema: Schema, budget: Guarantee, protocol: str) 
 
 def level_summary(client: Client, reports: Any) -> Any:
     """Counts of the codes, counts of all bit patterns, or the expansion of the log likelihood in the shares."""
-    from tacit.samplers import report_summaries
+    from tacit.likelihoods import report_summaries
 
     protocol = client.protocol
     if isinstance(protocol, RandomizedResponse):
@@ -42,13 +42,8 @@ def level_summary(client: Client, reports: Any) -> Any:
 
 def shares_chain(problem: Problem, concentration: Sequence[float], settings: Settings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
-    from tacit.samplers.evidence_chain import (
-        ExpandedReports,
-        NoisyCounts,
-        PatternReports,
-        ResponseReports,
-        simplex_chain,
-    )
+    from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
+    from tacit.samplers.pooled_posterior import simplex_chain
 
     pieces: list[Any] = []
     for site in problem.sites:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
 from tacit.models.gram_layout import fourth_moments, free_grams, from_gram_part, noisy_grams
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
@@ -18,14 +19,14 @@ from tacit.models.support import POSITIVE
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.protocols.noisy_vector import NoisyVector
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
-    from tacit.samplers.conjugate_gram import Numbers
+    from tacit.likelihoods.conjugate_gram import Numbers
     from tacit.samplers.latent_gram import NoisyGram
 
 
@@ -38,6 +39,8 @@ class LinearRegression(Regression, LocalModel):
     """
 
     family: ClassVar[str] = "linear"
+    about: ClassVar[str] = "a number explained by others"
+    papers: ClassVar[tuple[Paper, ...]] = (BERNSTEIN_2019,)
     moments: int = 2
     """4 releases the covariates' third and fourth moments as well, jointly, for the method ``gibbs-noisy``."""
 
@@ -141,12 +144,21 @@ class LinearRegression(Regression, LocalModel):
     def methods(self) -> Mapping[str, Method]:
         """By how they treat the latent exact sums; the docstrings of the builders say what each is for."""
         found = {
-            "collapsed": Method(with_reports(_collapsed, _inputs), thin=2, sites=True, releases=True, surveys=True),
-            "free": Method(with_reports(_free, _inputs), thin=2, sites=True, releases=True, surveys=True),
+            "collapsed": Method(
+                with_reports(_collapsed, _inputs),
+                thin=2,
+                sites=True,
+                releases=True,
+                surveys=True,
+                papers=(HOFFMAN_2014,),
+            ),
+            "free": Method(
+                with_reports(_free, _inputs), thin=2, sites=True, releases=True, surveys=True, papers=(HOFFMAN_2014,)
+            ),
             "gibbs-update": Method(_gibbs_update, thin=10),
             "gibbs-prior": Method(_gibbs_prior, thin=10),
-            "augment": Method(_augment, thin=50),
-            "individual": Method(_individual, thin=4),
+            "augment": Method(_augment, thin=50, papers=(JU_2022,)),
+            "individual": Method(_individual, thin=4, papers=(HOFFMAN_2014,)),
             "naive": Method(with_reports(_naive), thin=1, sites=True, releases=True, surveys=True),
         }
         return found if self.moments == 2 else {**found, "gibbs-noisy": Method(_gibbs_noisy, thin=10)}
@@ -169,7 +181,7 @@ class LinearRegression(Regression, LocalModel):
 
     def summary(self, client: Client, reports: Any) -> Any:
         """The sum of the reports, or of the products of (1, report)."""
-        from tacit.samplers.report_summaries import moment_sums
+        from tacit.likelihoods.report_summaries import moment_sums
 
         if not isinstance(client.protocol, NoisyVector):
             return statistic_summary(client, reports)
@@ -236,7 +248,7 @@ def _collapsed(problem: Problem, settings: Settings) -> Chain:
 
     By NUTS, or, where the noise is small beside the sums, by fresh noise.
     """
-    from tacit.samplers.fresh_gram import gram_chain
+    from tacit.samplers.independence_mh_gram import gram_chain
 
     design = _plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
@@ -323,7 +335,7 @@ def _augment(problem: Problem, settings: Settings) -> Chain:
 
 def _individual(problem: Problem, settings: Settings) -> Chain:
     """bernstein2019's MCMC-Ind: parameters and all records together by NUTS."""
-    from tacit.samplers.individual import individual_chain
+    from tacit.samplers.joint_records_hmc import individual_chain
 
     layout, numbers = _for_records(problem, "individual", 300)
     if numbers.nu0 <= layout.size - 2:

@@ -9,13 +9,13 @@ from tacit.errors import expected
 from tacit.models.coefficient_statements import Statement, as_statements, in_mapped_units
 from tacit.models.model import Prior
 from tacit.models.regression import Design
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
-    from tacit.samplers.coefficient_prior import CoefficientPrior
-    from tacit.samplers.conjugate_gram import Numbers
-    from tacit.samplers.response import ResponsePrior
+    from tacit.likelihoods.coefficient_prior import CoefficientPrior
+    from tacit.likelihoods.conjugate_gram import Numbers
+    from tacit.likelihoods.response import ResponsePrior
 
 _CONJUGATE = 1e-4  # lambda0 of methods that take no other prior: a standard deviation of 100 sigma in mapped units
 
@@ -102,7 +102,7 @@ class LinearPrior(Prior):
         """The prior as arrays for a design."""
         import numpy as np
 
-        from tacit.samplers.conjugate_gram import Numbers
+        from tacit.likelihoods.conjugate_gram import Numbers
 
         p, d = len(design.columns), _covariates(design)
         return Numbers(
@@ -119,7 +119,8 @@ class LinearPrior(Prior):
 
     def response(self, design: Design) -> ResponsePrior:
         """The part of the prior that is about the response."""
-        from tacit.samplers.response import ResponsePrior
+
+        from tacit.likelihoods.response import ResponsePrior
 
         return ResponsePrior(self.of_coefficients(design), self.a0, self.b0, design.formula.intercept)
 
@@ -127,7 +128,7 @@ class LinearPrior(Prior):
         """The statements about the coefficients."""
         import numpy as np
 
-        from tacit.samplers.coefficient_prior import CoefficientPrior
+        from tacit.likelihoods.coefficient_prior import CoefficientPrior
 
         p = len(design.columns)
         rows, lifted, fixed = np.eye(p), np.zeros(p), np.zeros(p)

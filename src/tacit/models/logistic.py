@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit.bibliography import JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
 from tacit.models.model import Example, Method, Problem
@@ -17,13 +18,13 @@ from tacit.models.statistic_reports import STATISTICS, with_reports
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
 from tacit.protocols.label_and_vector import LabelAndVector
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.design import sign
 from tacit.statistics.gram import Gram
 
 if TYPE_CHECKING:
-    from tacit.samplers.link_moments import Link
+    from tacit.likelihoods.link_moments import Link
     from tacit.samplers.logistic_inputs import LabelledReports
 
 _MOST_INPUTS = 4  # covariates, for reports of inputs: their likelihood is a sum over a grid
@@ -39,6 +40,8 @@ class LogisticRegression(MomentRegression):
     """
 
     family: ClassVar[str] = "logistic"
+    about: ClassVar[str] = "a yes or no explained by others"
+    papers: ClassVar[tuple[Paper, ...]] = (KULKARNI_2021,)
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
@@ -59,7 +62,7 @@ class LogisticRegression(MomentRegression):
 
     def response_link(self, schema: Schema) -> Link:
         """The logistic one."""
-        from tacit.samplers.link_moments import Link
+        from tacit.likelihoods.link_moments import Link
 
         return Link("logistic")
 
@@ -75,7 +78,7 @@ class LogisticRegression(MomentRegression):
         return {
             "cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
             **by_moments(_inputs),
-            "augment": Method(augment, thin=50, releases=True),
+            "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,)),
         }
 
     def default_method(self, schema: Schema) -> str:

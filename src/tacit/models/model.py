@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
+from tacit.bibliography import Paper
 from tacit.errors import InputError, did_you_mean, expected, shown
 from tacit.models.draw_law import DrawLaw
 from tacit.noise.noise import Noise
 from tacit.protocols.client import Client
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 
@@ -117,7 +118,7 @@ class Method:
 
     ``thin`` says how many draws apart its draws can pass for independent, which is what calibration needs. ``sites``
     and ``releases`` say whether it pools several sites, and several releases about the same rows; ``surveys`` whether
-    it takes local reports, and ``central`` whether it takes releases at all.
+    it takes local reports, and ``central`` whether it takes releases at all. `cite` names its ``papers``.
     """
 
     build: Callable[[Problem, Settings], Chain]
@@ -126,6 +127,7 @@ class Method:
     releases: bool = False
     surveys: bool = False
     central: bool = True
+    papers: tuple[Paper, ...] = ()
 
 
 M = TypeVar("M", bound="Model", covariant=True)
@@ -152,6 +154,10 @@ class Model(ABC):
     """A family of distributions together with the columns it is about."""
 
     family: ClassVar[str]
+    about: ClassVar[str] = ""
+    """What it is for, in a few words: `tacit init` shows them."""
+    papers: ClassVar[tuple[Paper, ...]] = ()
+    """What `cite` names for it."""
 
     @classmethod
     @abstractmethod
@@ -243,5 +249,10 @@ class Model(ABC):
         try:
             return cls(**table)
         except TypeError:
-            missing = [f.name for f in fields(cls) if f.name not in table and f.default is MISSING]
+            missing = [name for name in required(cls) if name not in table]
             raise InputError(f"Expected [model] to say {', '.join(missing)} for family {cls.family!r}.") from None
+
+
+def required(family: type[Model]) -> list[str]:
+    """The fields of a family without a default: what a plan has to say."""
+    return [f.name for f in fields(family) if f.default is MISSING and f.default_factory is MISSING]

@@ -9,7 +9,7 @@ from tacit.models.gram_layout import site_noises
 from tacit.models.model import Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.moment_regression import MomentRegression, moments, named
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def cells(problem: Problem, settings: Settings) -> Chain:
     import numpy as np
 
     from tacit.samplers.cell_counts import CellCounts, cell_counts_chain
-    from tacit.samplers.moment_marginal import Coordinates
+    from tacit.samplers.marginal_likelihood_glm import Coordinates
 
     model, prior = _parts(problem)
     if model.cells(problem.schema).numbers:
@@ -85,8 +85,8 @@ def record_rows(model: MomentRegression, schema: Schema, n: int) -> Rows:
     """n records of a model, as the record-level sampler wants them."""
     import numpy as np
 
+    from tacit.likelihoods.glm_response import Response
     from tacit.samplers.glm_records import Rows
-    from tacit.samplers.glm_response import Response
 
     numbers = model.cells(schema).numbers
     return Rows(

@@ -10,12 +10,15 @@ from tacit.errors import expected
 from tacit.models.cells import Cells
 from tacit.models.coefficient_statements import Statement, as_statements, in_mapped_units
 from tacit.models.model import Prior
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
-    from tacit.samplers.coefficient_prior import CoefficientPrior
-    from tacit.samplers.moment_marginal import Numbers
+    from tacit.likelihoods.coefficient_prior import CoefficientPrior
+    from tacit.samplers.marginal_likelihood_glm import Numbers
+
+if TYPE_CHECKING:
+    from tacit.samplers.marginal_likelihood_glm import Numbers
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class MomentPrior(Prior):
         """The statements about the coefficients."""
         import numpy as np
 
-        from tacit.samplers.coefficient_prior import CoefficientPrior
+        from tacit.likelihoods.coefficient_prior import CoefficientPrior
 
         design = cells.design
         p = len(design.columns)
@@ -108,7 +111,7 @@ class MomentPrior(Prior):
         """The prior as arrays for a design."""
         import numpy as np
 
-        from tacit.samplers.moment_marginal import Numbers
+        from tacit.samplers.marginal_likelihood_glm import Numbers
 
         p, d, k = len(cells.design.columns), len(cells.numbers), cells.count
         return Numbers(
@@ -126,7 +129,7 @@ class MomentPrior(Prior):
         """One draw of theta and of the law of the covariates; `pi`, `mu_x`, `Sigma_x` only where there are any."""
         import numpy as np
 
-        from tacit.samplers.coefficient_prior import NumberColumns
+        from tacit.likelihoods.coefficient_prior import NumberColumns
 
         numbers, said = self.numbers(cells), self.of_coefficients(cells)
         p, d, k = len(cells.design.columns), len(cells.numbers), cells.count

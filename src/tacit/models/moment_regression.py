@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.cells import Cells
 from tacit.models.gram_layout import site_noises
@@ -22,13 +23,13 @@ from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, 
 from tacit.models.support import SHARES
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.samplers.design_moments import Design as Moments
-    from tacit.samplers.link_moments import Link
-    from tacit.samplers.moment_marginal import NoisySums
+    from tacit.likelihoods.design_moments import Design as Moments
+    from tacit.likelihoods.link_moments import Link
+    from tacit.samplers.marginal_likelihood_glm import NoisySums
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,10 @@ def by_moments(inputs: Build | None = None) -> dict[str, Method]:
     ``inputs`` is how ``marginal`` treats reports of inputs, for families that have them.
     """
     return {
-        "marginal": Method(with_reports(_marginal, inputs), thin=2, sites=True, releases=True, surveys=True),
-        "taylor": Method(_taylor, thin=2, sites=True, releases=True),
+        "marginal": Method(
+            with_reports(_marginal, inputs), thin=2, sites=True, releases=True, surveys=True, papers=(HOFFMAN_2014,)
+        ),
+        "taylor": Method(_taylor, thin=2, sites=True, releases=True, papers=(HOFFMAN_2014,)),
         "naive": Method(with_reports(_naive), thin=2, sites=True, releases=True, surveys=True),
     }
 
@@ -173,7 +176,7 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
 def _noisy_sums(problem: Problem) -> NoisySums:
     import numpy as np
 
-    from tacit.samplers.moment_marginal import NoisySums
+    from tacit.samplers.marginal_likelihood_glm import NoisySums
 
     model = problem.model
     assert isinstance(model, MomentRegression)
@@ -197,7 +200,7 @@ def moments(model: MomentRegression, schema: Schema) -> Moments:
     """The released entries as products of design entries and response."""
     import numpy as np
 
-    from tacit.samplers.design_moments import Design
+    from tacit.likelihoods.design_moments import Design
 
     constants, slopes = model.cells(schema).maps()
     first, second, power = np.array(model.places(schema)).T
@@ -207,7 +210,7 @@ def moments(model: MomentRegression, schema: Schema) -> Moments:
 def _chain(problem: Problem, settings: Settings, sums: NoisySums) -> Chain:
     import jax.numpy as jnp
 
-    from tacit.samplers.moment_marginal import marginal_chain
+    from tacit.samplers.marginal_likelihood_glm import marginal_chain
     from tacit.samplers.noises import split_by_site
 
     model, prior = problem.model, problem.prior

@@ -2,20 +2,23 @@
 
 The response decides what it is: a number has a normal law around the network's output (jewson2023, Example 2), one of
 two levels has the logistic function of the output as its probability (Example 1).
+
+The numbers of m(x) = sum over units j of v_j tanh(w_j'x) + c stand in one list: w_1, ..., w_hidden, then v, then c.
+x is the design of the formula in mapped units; its constant, where there is one, makes the first number of w_j the
+bias.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
 from tacit.models.model import Example, Method, Prior
-from tacit.models.network_function import output, weight_names
 from tacit.models.regression import Regression
 from tacit.models.support import POSITIVE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Category, Schema
 from tacit.statistics.statistic import Statistic
 
@@ -45,6 +48,7 @@ class Network(Regression):
     """
 
     family: ClassVar[str] = "network"
+    about: ClassVar[str] = "a number or one of two levels explained by a hidden layer"
 
     hidden: int = 10
 
@@ -152,3 +156,17 @@ class Network(Regression):
         import numpy as np
 
         return output(theta, matrix, self.hidden, np.tanh)
+
+
+def weight_names(columns: Sequence[str], hidden: int) -> tuple[str, ...]:
+    """The name of each number, for a design with these columns."""
+    into = [f"unit {j}: {name}" for j in range(1, hidden + 1) for name in columns]
+    return (*into, *(f"output: unit {j}" for j in range(1, hidden + 1)), "output: constant")
+
+
+def output(theta: Any, x: Any, hidden: int, tanh: Any) -> Any:
+    """m(x) of every row: ``theta`` (numbers,), ``x`` (n, columns) -> (n,). ``tanh`` is NumPy's or JAX's."""
+    columns = x.shape[1]
+    into = theta[: hidden * columns].reshape(hidden, columns)
+    out, constant = theta[hidden * columns : hidden * (columns + 1)], theta[hidden * (columns + 1)]
+    return tanh(x @ into.T) @ out + constant

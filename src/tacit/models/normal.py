@@ -11,11 +11,11 @@ from tacit.errors import expected
 from tacit.models.model import Example, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number
 from tacit.models.support import POSITIVE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import ClampedNormal
+    from tacit.likelihoods.clamped_laws import ClampedNormal
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Normal(OneNumber):
     """
 
     family: ClassVar[str] = "normal"
+    about: ClassVar[str] = "mean and spread of a number"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
@@ -74,7 +75,7 @@ class Normal(OneNumber):
 
     def law(self, prior: Prior, schema: Schema) -> ClampedNormal:
         """The prior in mapped units."""
-        from tacit.samplers.clamped_laws import ClampedNormal
+        from tacit.likelihoods.clamped_laws import ClampedNormal
 
         assert isinstance(prior, NormalPrior)
         coding = self.coding(schema)

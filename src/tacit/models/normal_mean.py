@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import number_from_draws
 from tacit.models.model import Example, Method, Prior
 from tacit.models.one_number import Coding, OneNumber, check_prior_number
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class NormalMean(OneNumber, ConjugateModel):
     """
 
     family: ClassVar[str] = "normal-mean"
-    sd: float
+    about: ClassVar[str] = "the mean of a number whose spread is known"
+    sd: float = field(metadata={"asks": "the spread that is known, in the units of the column"})
 
     def __post_init__(self) -> None:
         if isinstance(self.sd, bool) or not isinstance(self.sd, int | float) or not 0 < self.sd < 1e300:

@@ -2,7 +2,7 @@
 
 A cell x is clamped to its bounds and mapped to a number c, affinely: to [-1, 1], or from [0, high] to [0, 1]. Clamping
 is part of the model: c follows the rectified law of the family, its own density inside the bounds and an atom at each
-end (`samplers.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x before
+end (`likelihoods.clamped_laws`), so that nothing is lost where rows lie outside, and parameters are those of x before
 clamping. Three kinds of evidence are about c, and a posterior takes any number of each:
 
 * a central release: sums over n rows of the powers of c (`PowerSums`) plus noise. By the central limit theorem the
@@ -27,12 +27,12 @@ from tacit.protocols.client import Client, LatticeNumber
 from tacit.protocols.domain import Block
 from tacit.protocols.noisy_number import NoisyNumber
 from tacit.protocols.noisy_vector import NoisyVector
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.power_sums import PowerSums
 
 if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import Law
+    from tacit.likelihoods.clamped_laws import Law
 
 _STEPS = 2**20  # of a device's lattice from 0 to 1: far finer than the noise of any report
 _MOST_COUNTS = 10_000
@@ -151,7 +151,7 @@ class OneNumber(Model, LocalModel):
         """The weights of the reports on an equal grid, see `report_summaries.binned`."""
         import numpy as np
 
-        from tacit.samplers.report_summaries import binned
+        from tacit.likelihoods.report_summaries import binned
 
         coding = self.coding(client.schema)
         grid = _Grid.of(coding, client, len(reports))
@@ -183,7 +183,7 @@ class _Grid:
     @classmethod
     def of(cls, coding: Coding, client: Client, n: int) -> _Grid:
         """The grid of ``n`` reports."""
-        from tacit.samplers.report_summaries import grid_nodes
+        from tacit.likelihoods.report_summaries import grid_nodes
 
         protocol = client.protocol
         low = -1.0 if coding.signed else 0.0
@@ -208,7 +208,7 @@ def _evidence(problem: Problem, settings: Settings) -> Chain:
 
     Several releases of the same sums, whose likelihood has no closed form, are left to NUTS.
     """
-    from tacit.samplers.evidence_chain import BinnedReports, Sums
+    from tacit.likelihoods.evidence import BinnedReports, Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)
@@ -230,7 +230,7 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
     """The same posterior with the released sums, moved to where sums can be, taken for the exact ones."""
     import jax.numpy as jnp
 
-    from tacit.samplers.evidence_chain import Sums
+    from tacit.likelihoods.evidence import Sums
 
     model = problem.model
     assert isinstance(model, OneNumber)
@@ -255,10 +255,10 @@ def _naive(problem: Problem, settings: Settings) -> Chain:
 
 
 def _chain(problem: Problem, pieces: list[Any], settings: Settings) -> Chain:
-    from tacit.samplers.evidence_chain import evidence_chain
+    from tacit.likelihoods.noisy_sums import closed
+    from tacit.samplers.grid_1d import line_chain
     from tacit.samplers.importance_chain import importance_chain
-    from tacit.samplers.line_chain import line_chain
-    from tacit.samplers.noisy_sums import closed
+    from tacit.samplers.pooled_posterior import evidence_chain
 
     model = problem.model
     assert isinstance(model, OneNumber)

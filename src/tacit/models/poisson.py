@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import number_from_draws
-from tacit.models.gamma_prior import GammaPrior
+from tacit.models.count_family import CountFamily
+from tacit.models.exponential import GammaPrior
 from tacit.models.model import Example, Method, Prior
-from tacit.models.one_number import Coding, OneNumber, check_prior_number, counts_coding
-from tacit.models.support import POSITIVE
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
-
-if TYPE_CHECKING:
-    from tacit.samplers.clamped_laws import ClampedPoisson
 
 
 @dataclass(frozen=True)
-class Poisson(OneNumber, ConjugateModel):
+class Poisson(CountFamily, ConjugateModel):
     """Rows are independent counts, Y ~ Poisson(rate), and clamped to the bounds 0 and K of ``column``.
 
     Released: the sum of c, the clamped Y over K, plus noise. The default prior, rate ~ Gamma(2, 8 / K), has the mean
@@ -29,42 +25,31 @@ class Poisson(OneNumber, ConjugateModel):
     """
 
     family: ClassVar[str] = "poisson"
+    about: ClassVar[str] = "the rate of a count"
+    parameter: ClassVar[str] = "rate"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
         """Visits in a year."""
         return (Example(cls("visits"), Schema(visits=(0, 12)), quick=False),)
 
-    @property
-    def powers(self) -> tuple[int, ...]:
-        """One number for one parameter."""
-        return (1,)
-
-    def coding(self, schema: Schema) -> Coding:
-        """Refuses bounds that are not 0 and a whole number."""
-        return counts_coding(self.column, schema, self.family)
-
     def default_prior(self, schema: Schema) -> GammaPrior:
         """From the bound alone."""
         return GammaPrior(2.0, 8 / self.coding(schema).high)
 
-    def law(self, prior: Prior, schema: Schema) -> ClampedPoisson:
-        """Rates are counts, as they are."""
-        from tacit.samplers.clamped_laws import ClampedPoisson
+    def log_pmf(self, counts: Any, natural: Any) -> Any:
+        """j log(rate) - rate - log j!, from the logarithm of the rate."""
+        import jax.numpy as jnp
+        from jax.scipy.special import gammaln
 
-        assert isinstance(prior, GammaPrior)
-        coding = self.coding(schema)
-        check_prior_number("rate", prior.rate, 1 / coding.high)
-        return ClampedPoisson(int(coding.high), prior.shape, prior.rate)
+        return counts * natural - jnp.exp(natural) - gammaln(counts + 1)
 
-    def original(self, draws: Arrays, schema: Schema) -> Arrays:
-        """As they are."""
-        return {"rate": draws["rate"]}
+    def tail(self, most: int, natural: Any) -> Any:
+        """The regularised incomplete gamma function."""
+        import jax.numpy as jnp
+        from jax.scipy.special import gammainc
 
-    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """The rate from its prior."""
-        assert isinstance(prior, GammaPrior)
-        return {"rate": rng.gamma(prior.shape) / prior.rate}
+        return gammainc(float(most), jnp.exp(natural))
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Independent counts."""
@@ -87,12 +72,3 @@ class Poisson(OneNumber, ConjugateModel):
         assert isinstance(prior, GammaPrior)
         n, total = public_numbers(public, ("n", "sum"))
         return GammaPrior(prior.shape + total, prior.rate + n)
-
-    @property
-    def supports(self) -> Mapping[str, str]:
-        """Where the draws lie."""
-        return {"rate": POSITIVE}
-
-    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """A single number."""
-        return {"rate": ()}

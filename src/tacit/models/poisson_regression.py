@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit.bibliography import JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
 from tacit.models.model import Example, Method
 from tacit.models.moment_exact import augment
 from tacit.models.moment_regression import MomentRegression, by_moments
 from tacit.models.regression import as_radius
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.count_moments import CountMoments
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
-    from tacit.samplers.link_moments import Link
+    from tacit.likelihoods.link_moments import Link
 
 _LINKS = ("softplus", "log")
 
@@ -31,6 +32,8 @@ class PoissonRegression(MomentRegression):
     """
 
     family: ClassVar[str] = "poisson-regression"
+    about: ClassVar[str] = "a count explained by others"
+    papers: ClassVar[tuple[Paper, ...]] = (KULKARNI_2021,)
     link: str = "softplus"
 
     def __post_init__(self) -> None:
@@ -68,7 +71,7 @@ class PoissonRegression(MomentRegression):
 
     def response_link(self, schema: Schema) -> Link:
         """Counts, clamped and divided by the largest."""
-        from tacit.samplers.link_moments import Link
+        from tacit.likelihoods.link_moments import Link
 
         most = self.most(schema)
         return Link("log" if self.link == "log" else "softplus", unit=float(most), clamp=most)
@@ -83,7 +86,7 @@ class PoissonRegression(MomentRegression):
     @property
     def methods(self) -> Mapping[str, Method]:
         """By moments, and exact for few rows."""
-        return {**by_moments(), "augment": Method(augment, thin=50, releases=True)}
+        return {**by_moments(), "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,))}
 
     def draw_response(self, predictor: Any, schema: Schema, rng: Any) -> Any:
         """Counts, not yet clamped."""

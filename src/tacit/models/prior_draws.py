@@ -7,7 +7,7 @@ from typing import Any
 
 from tacit.models.model import Model, Prior
 from tacit.models.regression import Regression
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.design import Scaled
 

@@ -13,7 +13,7 @@ from typing import Any
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.models.formula import Formula, parse_formula
 from tacit.models.model import Model, Prior
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Category, Column, Schema
 from tacit.statistics.design import DesignColumn, Indicator, Levels, Scaled, columns_of_term, constant, mapped
 

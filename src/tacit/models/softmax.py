@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from tacit.errors import expected
 from tacit.models.model import Example, Method, Prior
 from tacit.models.regression import Regression
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.statistic import Statistic
 
@@ -35,6 +35,7 @@ class SoftmaxRegression(Regression):
     """
 
     family: ClassVar[str] = "softmax"
+    about: ClassVar[str] = "one of several levels explained by others"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

@@ -24,7 +24,7 @@ from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.client import Client, Encoder
 from tacit.protocols.noisy_statistic import NoisyStatistic
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.gram import Gram
 from tacit.statistics.statistic import Statistic

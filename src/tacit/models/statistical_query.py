@@ -19,7 +19,7 @@ from tacit.models.bernoulli import BetaPrior
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import query_from_draws
 from tacit.models.model import Example, Method, Model, Prior
-from tacit.samplers.chain import Arrays
+from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.power_sums import PowerSums
 
@@ -32,6 +32,7 @@ class StatisticalQuery(Model, ConjugateModel):
     """
 
     family: ClassVar[str] = "query"
+    about: ClassVar[str] = "the mean of a number, drawn"
     column: str
 
     @classmethod

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import CANONNE_2020, Paper
 from tacit.errors import expected
 from tacit.noise.calibration import base_scale, calibrate_gaussian
 from tacit.noise.entropy import Entropy
@@ -47,6 +48,7 @@ class DiscreteGaussian(Noise):
     """
 
     kind: ClassVar[str] = "discrete-gaussian"
+    papers: ClassVar[tuple[Paper, ...]] = (CANONNE_2020,)
     limit: ClassVar[str] = "normal"
 
     @classmethod

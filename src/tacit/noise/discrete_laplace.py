@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import GHOSH_2012, Paper
 from tacit.errors import expected
 from tacit.noise.calibration import base_scale, least_noise
 from tacit.noise.entropy import Entropy
@@ -27,6 +28,7 @@ class DiscreteLaplace(Noise):
     """
 
     kind: ClassVar[str] = "discrete-laplace"
+    papers: ClassVar[tuple[Paper, ...]] = (GHOSH_2012,)
     limit: ClassVar[str] = "laplace"
 
     @classmethod

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import Paper
 from tacit.errors import expected
 from tacit.noise.entropy import Entropy
 from tacit.privacy.events import Event
@@ -24,6 +25,7 @@ class Noise(ABC):
     """
 
     kind: ClassVar[str]
+    papers: ClassVar[tuple[Paper, ...]] = ()
     limit: ClassVar[str]
     """The continuous law that it tends to on a fine lattice: ``laplace`` or ``normal``."""
     scales: tuple[int, ...]

@@ -1,7 +1,7 @@
 """The law of many noisy sums over Poisson samples of the rows: its coins, its noise, its price.
 
 Every step takes each row with probability ``chance`` / 2^64, adds up whole vectors of Euclidean norm at most ``radius``
-(`tacit.samplers.row_sums` makes them of the rows that were taken), and adds rounded Gaussian noise of standard
+(`tacit.private_samplers.row_sums` makes them of the rows that were taken), and adds rounded Gaussian noise of standard
 deviation ``scale`` to every entry. In real units ``radius`` stands for the longest vector that a row may add, whatever
 that is in a step: a step may use another lattice, as long as it is fixed by what was released before.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from tacit.errors import expected
 from tacit.noise.entropy import Entropy
 from tacit.noise.rounded_gaussian import RoundedGaussian
-from tacit.privacy.antipodal_pair import LEAST_MULTIPLIER
+from tacit.privacy.dominating_pair import LEAST_MULTIPLIER
 from tacit.privacy.guarantees import ApproxDP, Guarantee, PureDP
 from tacit.privacy.subsampled_gaussian import SubsampledGaussian
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from tacit.printable import spelled_out
+from tacit._support.printable import spelled_out
 
 
 def escape(text: str) -> str:

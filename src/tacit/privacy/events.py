@@ -17,7 +17,7 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from tacit.errors import did_you_mean, expected
-from tacit.privacy import bounded_range, gaussian, response_beside
+from tacit.privacy import bounded_range, gaussian, randomized_response_joint
 from tacit.privacy.basis import Basis
 from tacit.privacy.conversions import (
     Real,
@@ -311,7 +311,8 @@ class RenyiEvent(Event):
 class ResponseGaussianEvent(Event):
     """Randomised response among ``levels`` values with pure ``epsilon``, beside a `GaussianEvent` with its own coins.
 
-    Proof: the two are independent, so rho, mu^2 and D_a add up (as in `Composition`); for delta see `response_beside`.
+    Proof: the two are independent, so rho, mu^2 and D_a add up (as in `Composition`). For delta see
+    `randomized_response_joint`.
     """
 
     kind: ClassVar[str] = "response-gaussian"
@@ -339,7 +340,7 @@ class ResponseGaussianEvent(Event):
         return self.response.renyi(float(order)) + self.vector.renyi(float(order))
 
     def _delta(self, epsilon: Fraction) -> float:
-        return response_beside.delta(self.vector.delta, self.response.pure, self.levels, epsilon)
+        return randomized_response_joint.delta(self.vector.delta, self.response.pure, self.levels, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
         """A JSON table."""

@@ -17,8 +17,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
+from tacit.bibliography import BUN_2016, DONG_2022, DWORK_2006, DWORK_2006_OURSELVES, MIRONOV_2017, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.privacy.basis import Basis
 
@@ -39,6 +40,7 @@ _RARE = 1e-6  # sentences about a tail speak of one chance in a million
 class Guarantee(ABC):
     """A promise about a release, what it rests on, and what it ``assumes`` beyond the program being right."""
 
+    papers: ClassVar[tuple[Paper, ...]] = ()
     neighbours: str = field(default=REPLACE_ONE, kw_only=True)
     assumes: tuple[str, ...] = field(default=(), kw_only=True)
     basis: Basis = field(default=Basis.PROVED, kw_only=True)
@@ -95,6 +97,7 @@ class Guarantee(ABC):
 class PureDP(Guarantee):
     """Pure differential privacy: P(S) <= e^epsilon Q(S) for every set S (Dwork, McSherry, Nissim, Smith 2006)."""
 
+    papers: ClassVar[tuple[Paper, ...]] = (DWORK_2006,)
     epsilon: float
 
     def _check(self) -> None:
@@ -114,6 +117,7 @@ class PureDP(Guarantee):
 class ApproxDP(Guarantee):
     """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta for every set S (Dwork et al. 2006)."""
 
+    papers: ClassVar[tuple[Paper, ...]] = (DWORK_2006_OURSELVES,)
     epsilon: float
     delta: float
 
@@ -139,6 +143,7 @@ class ApproxDP(Guarantee):
 class ZCDP(Guarantee):
     """Zero-concentrated differential privacy: D_order(P || Q) <= rho * order for all orders (Bun and Steinke 2016)."""
 
+    papers: ClassVar[tuple[Paper, ...]] = (BUN_2016,)
     rho: float
 
     def _check(self) -> None:
@@ -158,6 +163,7 @@ class ZCDP(Guarantee):
 class GDP(Guarantee):
     """Gaussian differential privacy: as hard as telling N(0, 1) from N(mu, 1) (Dong, Roth, Su 2022)."""
 
+    papers: ClassVar[tuple[Paper, ...]] = (DONG_2022,)
     mu: float
 
     def _check(self) -> None:
@@ -182,6 +188,7 @@ class GDP(Guarantee):
 class RenyiDP(Guarantee):
     """Renyi differential privacy: D_order(P || Q) <= epsilon (Mironov 2017). D grows with the order."""
 
+    papers: ClassVar[tuple[Paper, ...]] = (MIRONOV_2017,)
     order: float
     epsilon: float
 

@@ -11,11 +11,18 @@ from tacit.errors import expected
 
 def rational(name: str, value: object, *, zero: bool = False) -> Fraction:
     """``value`` exactly, above 0, or at least 0 where ``zero`` may be."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not _is_finite(value):
         raise expected(name, value, "to be a finite rational number")
     if value < 0 or (value == 0 and not zero):
         raise expected(name, value, "to be at least 0" if zero else "to be above 0")
     return Fraction(value)
+
+
+def _is_finite(value: float | Fraction) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an exact number beyond all floats
+        return False
 
 
 def whole(name: str, value: object, least: int = 1) -> int:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 
 def float_below(number: Fraction | float) -> float:
     """The largest float that is not above ``number``."""
-    nearest = float(number)
+    try:
+        nearest = float(number)
+    except OverflowError:  # an exact number beyond all floats
+        return sys.float_info.max if number > 0 else -math.inf
     if math.isinf(nearest):
         return nearest
     return math.nextafter(nearest, -math.inf) if Fraction(nearest) > number else nearest
@@ -16,4 +20,4 @@ def float_below(number: Fraction | float) -> float:
 
 def float_above(number: Fraction | float) -> float:
     """The smallest float that is not below ``number``."""
-    return -float_below(-number)
+    return 0.0 - float_below(-number)  # not -0.0

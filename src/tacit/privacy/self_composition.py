@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tacit.privacy.antipodal_pair import AntipodalPair
+from tacit.privacy.dominating_pair import AntipodalPair
 
 _CELLS = 64  # cells to a standard deviation of one step's loss: the variance of the sum grows by 1 in 10^4
 _MOST = 2**20  # cells of a window; beyond it the cells are made wider, which is valid and less tight

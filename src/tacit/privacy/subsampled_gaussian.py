@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from tacit.errors import expected
 from tacit.privacy import gaussian
-from tacit.privacy.antipodal_pair import LEAST_MULTIPLIER, AntipodalPair
 from tacit.privacy.conversions import Real, renyi_to_delta
+from tacit.privacy.dominating_pair import LEAST_MULTIPLIER, AntipodalPair
 from tacit.privacy.events import Event, Price, rounded_up
 from tacit.privacy.rationals import rational, whole, written
 from tacit.privacy.rounding import float_above, float_below

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.noise.entropy import Entropy
+from tacit.privacy.events import Event
 from tacit.protocols.protocol import Protocol
 from tacit.schema import Schema
 
@@ -41,6 +42,14 @@ class Client:
     def columns(self) -> tuple[str, ...]:
         """The columns that are asked for."""
         return self.encoder.columns
+
+    def event(self) -> Event:
+        """What one person's report costs that person.
+
+        Proof: a report is made by the protocol from that person's record alone. The proof of the protocol's own event
+        holds for any two records, and the encoding before it is a function of the record. []
+        """
+        return self.protocol.event()
 
     def reports(self, columns: Mapping[str, Any], entropy: Entropy) -> Any:
         """One report (m whole numbers) for each of N people, from their parsed cells."""

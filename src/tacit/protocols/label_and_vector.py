@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import WARNER_1965, Paper
 from tacit.errors import expected
 from tacit.noise.entropy import Entropy
 from tacit.noise.rounded_gaussian import RoundedGaussian
@@ -40,6 +41,7 @@ class LabelAndVector(Protocol):
     """
 
     kind: ClassVar[str] = "label-and-vector"
+    papers: ClassVar[tuple[Paper, ...]] = (WARNER_1965,)
     levels: int
     epsilon_label: Fraction
     vector: NoisyVector

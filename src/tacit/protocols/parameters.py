@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from tacit._support.reading import read_table as read_table
+from tacit._support.reading import whole as whole
 from tacit.errors import expected
-from tacit.reading import read_table as read_table
-from tacit.reading import whole as whole
 
 LARGEST_EPSILON = 10**6  # past any meaning of privacy, and exact all the same
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import Paper
 from tacit.noise.entropy import Entropy
 from tacit.privacy.events import Event
 from tacit.protocols.domain import Domain
@@ -27,6 +28,7 @@ class Protocol(ABC):
     """The public parameters of one person's report. The object that draws a report also prices and scores it."""
 
     kind: ClassVar[str]
+    papers: ClassVar[tuple[Paper, ...]] = ()
 
     @property
     @abstractmethod

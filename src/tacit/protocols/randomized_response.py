@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit.bibliography import WARNER_1965, Paper
 from tacit.noise.entropy import Entropy
 from tacit.privacy.events import PureEvent
 from tacit.privacy.guarantees import Guarantee
@@ -30,6 +31,7 @@ class RandomizedResponse(Protocol):
     """
 
     kind: ClassVar[str] = "randomized-response"
+    papers: ClassVar[tuple[Paper, ...]] = (WARNER_1965,)
     levels: int
     epsilon: Fraction
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tacit._support.printable import in_prose, statistic_in_prose
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Central
-from tacit.mechanisms.posterior_sample import PosteriorDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
-from tacit.printable import in_prose, statistic_in_prose
+from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 
@@ -66,7 +67,9 @@ def statement(plan: Plan) -> str:
         )
         if not plan.mechanism.whole_rows:
             whose = "the response of any one row, and not its covariates, which are not protected"
-    given = f", assuming: {'; '.join(budget.assumes)}" if budget.assumes else ""
+    typed = () if isinstance(plan.mechanism, Local) else (f"unless the rows are CSV or TSV files, {TYPED_ELSEWHERE}",)
+    assumes = (*budget.assumes, *typed)
+    given = f", assuming: {'; '.join(assumes)}" if assumes else ""
     holds = (
         f"{what} satisfies {name} with {plan.budget.symbols} with respect to replacing {whose}; this holds against a "
         f"recipient with any other knowledge and computing power, and no later analysis can weaken it{given}."

@@ -8,10 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
+from tacit._support.files import write_atomically
 from tacit.cite import cite, references
 from tacit.errors import expected
-from tacit.files import write_atomically
-from tacit.keys import PublicKey, as_public_key
 from tacit.ledger import Ledger
 from tacit.ledger.words import words as ledger_words
 from tacit.models.regression import Regression
@@ -29,7 +28,8 @@ from tacit.report.replicas import checks, replicate
 from tacit.report.rows import Chart, check_rows, forest, split_rows
 from tacit.report.uncertainty import split_uncertainty
 from tacit.schema import Category
-from tacit.signature import Checked
+from tacit.signing.keys import PublicKey, as_public_key
+from tacit.signing.signature import Checked
 
 _MOST_PLOTS = 30
 _MOST_COLUMNS = 60

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tacit.mechanisms.dp_sgd import DescentPoint
+from tacit._support.printable import in_prose, statistic_in_prose
+from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Crossing
 from tacit.mechanisms.person import Person
-from tacit.mechanisms.posterior_sample import PosteriorDraws
-from tacit.mechanisms.private_chain import ChainDraws
+from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
+from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.models.draw_law import DrawLaw
 from tacit.plan import Plan
-from tacit.printable import in_prose, statistic_in_prose
+from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.schema import Category
 
 
@@ -36,7 +37,12 @@ def explain(plan: Plan) -> list[str]:
     ]
     if unit is not None:
         lines.append(f"Everyone: {_filled_and_cut(unit)}")
-    return lines + [_about_column(name, plan) for name in statistic.columns]
+    return [*lines, *(_about_column(name, plan) for name in statistic.columns), about_types()]
+
+
+def about_types() -> str:
+    """What a plan cannot know before it is given rows."""
+    return f"Assumes of rows that are not CSV or TSV files: {TYPED_ELSEWHERE}."
 
 
 def _about_column(name: str, plan: Plan) -> str:
@@ -77,6 +83,7 @@ def _explain_draws(plan: Plan) -> list[str]:
         f"Promises: {plan.promise.symbols}. {promise}",
         f"Assumes: {'; '.join(crossing.assumes)}.",
         *(_about_column(name, plan) for name in crossing.columns),
+        about_types(),
     ]
 
 
@@ -134,12 +141,14 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
             "unit_of_privacy": _unit_plain(None) if plan.mechanism.whole_rows else {"unit": "response"},
             "sample": crossing.law.to_plain(),
             "assumes": list(crossing.assumes),
+            "assumes_unless_text": [TYPED_ELSEWHERE],
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),
         }
     statistic, noise = plan.statistic(), plan.noise()
     sensitivity = plan.sensitivity()
     return {
+        "assumes_unless_text": [TYPED_ELSEWHERE],
         "columns": list(statistic.columns),
         "entries": list(statistic.entries),
         "unit": statistic.unit,

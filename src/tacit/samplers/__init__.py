@@ -1,0 +1,1 @@
+"""Samplers of the analyst's side: chains over what a release says, with explicit keys."""

@@ -2,7 +2,7 @@
 
 A row falls into cell c with probability pi_c and has the response yes with probability p_c = expit(theta'a_c). So the
 counts N (cells, 2) of a site with n rows are multinomial, and the released entries are a linear function A N of them
-plus noise. Target, up to a constant, with t the coordinates of theta and of each site's pi (`moment_marginal`):
+plus noise. Target, up to a constant, with t the coordinates of theta and of each site's pi (`marginal_likelihood_glm`):
 
     p(t)  *  prod over sites of  prod_cy (pi_c p_cy)^N_cy / N_cy!  *  noise(z - A N).
 
@@ -32,12 +32,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
-from tacit.samplers.binomial_splits import scores, split
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.numerics.binomial_splits import scores, split
+from tacit.numerics.least_squares import Frame, peak
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.coefficients import move_coefficients
 from tacit.samplers.hamiltonian import hamiltonian
-from tacit.samplers.least_squares import Frame, peak
-from tacit.samplers.moment_marginal import Coordinates
+from tacit.samplers.marginal_likelihood_glm import Coordinates
 from tacit.samplers.noises import Noises, split_by_site
 
 WINDOW = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tacit.samplers.chain import Settings
+from tacit.runtime.chain import Settings
 from tacit.samplers.lockstep import lockstep
 from tacit.samplers.nuts import nuts
 

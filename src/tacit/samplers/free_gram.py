@@ -37,13 +37,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
 
-from tacit.samplers.backend import argument
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.likelihoods.response import Fit, ResponsePrior, draw_e, draw_given, given_sigma
+from tacit.likelihoods.row_laws import LawCoordinates, LawPrior
+from tacit.runtime.backend import argument
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
+from tacit.samplers.laplace_preconditioned_nuts import climb
 from tacit.samplers.noises import Noises, split_by_site
-from tacit.samplers.peak_chain import climb
-from tacit.samplers.response import Fit, ResponsePrior, draw_e, draw_given, given_sigma
-from tacit.samplers.row_laws import LawCoordinates, LawPrior
 
 _STEPS = 40  # of the search for the peak
 

@@ -37,12 +37,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-from tacit.samplers.chain import Arrays
-from tacit.samplers.coefficient_prior import NumberColumns
+from tacit.likelihoods.coefficient_prior import NumberColumns
+from tacit.likelihoods.design_moments import Design
+from tacit.likelihoods.glm_response import Response
+from tacit.runtime.chain import Arrays
 from tacit.samplers.coefficients import move_coefficients
-from tacit.samplers.design_moments import Design
-from tacit.samplers.glm_response import Response
-from tacit.samplers.moment_marginal import Numbers
+from tacit.samplers.marginal_likelihood_glm import Numbers
 from tacit.samplers.record_augmentation import Records, Together
 
 STEPS = (0.05, 0.2, 0.8)

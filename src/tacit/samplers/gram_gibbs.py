@@ -34,9 +34,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve
 
-from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.conjugate_gram import Centred, Numbers, draw_parameters
-from tacit.samplers.gram_moments_clt import (
+from tacit.likelihoods.conjugate_gram import Centred, Numbers, draw_parameters
+from tacit.likelihoods.gram_moments_clt import (
     CovariateLaw,
     canonical_order,
     deviations,
@@ -45,6 +44,7 @@ from tacit.samplers.gram_moments_clt import (
     prior_law,
     released_law,
 )
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.latent_gram import NoisyGram, prior_moments
 
 _TRIES = 8

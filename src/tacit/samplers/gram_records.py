@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from tacit.samplers.chain import Arrays
-from tacit.samplers.conjugate_gram import Centred, Numbers, draw_parameters
+from tacit.likelihoods.conjugate_gram import Centred, Numbers, draw_parameters
+from tacit.runtime.chain import Arrays
 from tacit.samplers.latent_gram import NoisyGram, prior_moments
 from tacit.samplers.record_augmentation import Records
 

@@ -21,11 +21,12 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from tacit.errors import expected
-from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.clamped_laws import Law
-from tacit.samplers.evidence_chain import BinnedReports, Sums, law_geometry
-from tacit.samplers.noisy_sums import log_marginal
-from tacit.samplers.peak_chain import find_peak
+from tacit.likelihoods.clamped_laws import Law
+from tacit.likelihoods.evidence import BinnedReports, Sums
+from tacit.likelihoods.noisy_sums import log_marginal
+from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.samplers.laplace_preconditioned_nuts import find_peak
+from tacit.samplers.pooled_posterior import law_geometry
 
 _FEWEST_PLACES, _PLACES_A_DRAW = 2048, 8
 _DEGREES = 5.0

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.peak_chain import Geometry, at_least, peak_chain
+from tacit.runtime.chain import Arrays, Chain, Settings
+from tacit.samplers.laplace_preconditioned_nuts import Geometry, at_least, peak_chain
 
 _ACCEPTED, _DEPTH = 0.9, 8
 _FLATTEST = 0.5  # a little less than the prior's own information

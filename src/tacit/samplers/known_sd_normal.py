@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from tacit.samplers.chain import Arrays
-from tacit.samplers.clamped_laws import ClampedNormal
+from tacit.likelihoods.clamped_laws import ClampedNormal
+from tacit.runtime.chain import Arrays
 
 
 @dataclass(frozen=True)

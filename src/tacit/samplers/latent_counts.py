@@ -22,7 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from tacit.samplers.gamma_ratio import log_gamma_ratio
+from tacit.numerics.gamma_ratio import log_gamma_ratio
 
 WINDOW = 64
 _GROWTH = 8

@@ -21,12 +21,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.samplers.backend import argument
-from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.conjugate_gram import Centred, Numbers, fit, log_site, placed_covariates
+from tacit.likelihoods.conjugate_gram import Centred, Numbers, fit, log_site, placed_covariates
+from tacit.likelihoods.response import draw_e, draw_given, given_sigma
+from tacit.runtime.backend import argument
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
 from tacit.samplers.noises import Noises, split_by_site
-from tacit.samplers.response import draw_e, draw_given, given_sigma
 
 # With 3 covariates and 1,000 rows a draw took 27 gradients at 0.8, the usual rate, and 16 at 0.7; effective draws a
 # second rose from 970 to 1,370.

@@ -24,10 +24,10 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from scipy.special import digamma, polygamma
 
-from tacit.samplers.chain import Arrays, Chain, Settings
-from tacit.samplers.conjugate_gram import Numbers
+from tacit.likelihoods.conjugate_gram import Numbers
+from tacit.likelihoods.report_densities import linear_reports
+from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.input_chain import input_chain
-from tacit.samplers.report_densities import linear_reports
 
 
 class LinearCoordinates:

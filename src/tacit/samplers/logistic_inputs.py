@@ -28,12 +28,12 @@ import numpy as np
 from jax.nn import sigmoid
 from jax.scipy.linalg import solve_triangular
 
-from tacit.samplers.chain import Chain, Settings
-from tacit.samplers.chebyshev_grid import grid_nodes, grid_weights
-from tacit.samplers.design_moments import Design
+from tacit.likelihoods.design_moments import Design
+from tacit.likelihoods.report_summaries import moment_sums
+from tacit.numerics.chebyshev_grid import grid_nodes, grid_weights
+from tacit.runtime.chain import Chain, Settings
 from tacit.samplers.input_chain import input_chain
-from tacit.samplers.moment_marginal import Coordinates, Numbers
-from tacit.samplers.report_summaries import moment_sums
+from tacit.samplers.marginal_likelihood_glm import Coordinates, Numbers
 
 NODES = {1: 20, 2: 16, 3: 10, 4: 7}  # on each axis, by the number of covariates
 _SPREAD = 6.5

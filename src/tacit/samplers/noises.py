@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from tacit.samplers.backend import argument
+from tacit.runtime.backend import argument
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from tacit.samplers.chain import Arrays, Chain, Settings
+from tacit.runtime.chain import Arrays, Chain, Settings
 
 
 @dataclass(frozen=True, eq=False)

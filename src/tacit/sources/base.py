@@ -22,7 +22,7 @@ class Batch:
 
     A `Number` column is float64, finite and inside its bounds: what was outside is clamped, what was missing is filled.
     A `Category` column is int64, the position of the cell's level in ``levels``. An `Identifier` column holds the
-    exact forms of the cells (see `canonical`), bytes as objects, which are empty where a cell is missing.
+    exact forms of the cells (see `cell_forms`), bytes as objects, which are empty where a cell is missing.
     """
 
     rows: int
@@ -59,6 +59,14 @@ class Source(ABC):
 
     label: str
     names: tuple[str, ...]
+
+    @property
+    def typed_elsewhere(self) -> bool:
+        """Whether somebody else chose how cells are stored, perhaps by looking at all of them; not so for plain text.
+
+        A source that says nothing of it is typed elsewhere: a release then says what it assumes.
+        """
+        return True
 
     @abstractmethod
     def check(self, schema: Schema, columns: Sequence[str]) -> None:

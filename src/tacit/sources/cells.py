@@ -14,12 +14,12 @@ is a literal past the float64 range (``1e999``): no infinity and no NaN is ever 
 Dates and timestamps are days since 1970-01-01 (UTC where a zone is known), durations are days, a time of day is a
 fraction of a day.
 
-**Levels and identifiers** are compared in the one form that `canonical` gives them, from a cell's text or, for typed
+**Levels and identifiers** are compared in the one form that `cell_forms` gives them, from a cell's text or, for typed
 cells, from its literal. Integers and decimals are written exactly; a float is the shortest decimal that its own width
 prints (so that 0.1 is 0.1 as float16, float32 and float64); booleans are 1 and 0; dates are written ``2020-01-31``;
 bytes are themselves, UTF-8 or not; text is its UTF-8; any other object is its ``str``, and missing where that fails. A
 cell that is no declared level is missing; an empty one too, unless the empty string is a declared level. All missing
-identifiers are the same.
+identifiers are the same. Bytes of Python that name a person are taken exactly, white space and leading zeros included.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from tacit.canonical import BOOLEANS, identifier_form, is_number, level_form
+from tacit._support.cell_forms import BOOLEANS, identifier_form, is_number, level_form
 from tacit.schema import Category
 
 _DAY = timedelta(days=1)
@@ -79,6 +79,11 @@ def name_of(cell: object) -> bytes:
         return b"" if literal is None else identifier_form(literal, typed=typed)
     except Exception:
         return b""
+
+
+def name_of_object(cell: object) -> bytes:
+    """`name_of` for an object of Python, where bytes are no text: white space around them is part of the value."""
+    return bytes(cell) if isinstance(cell, bytes | bytearray) else name_of(cell)
 
 
 def coder(column: Category) -> Callable[[object], int]:

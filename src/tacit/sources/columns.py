@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute
 from pyarrow import types
 
-from tacit.canonical import NUMBER, SPACES, decimal_of
+from tacit._support.cell_forms import NUMBER, SPACES, decimal_of
 from tacit.errors import expected
 from tacit.schema import Category, Identifier, Number
 from tacit.schema import Parsed as Column
-from tacit.sources.cells import coder, form_of, name_of, number_of, number_of_text
+from tacit.sources.cells import coder, form_of, name_of, name_of_object, number_of, number_of_text
 
 _GRAMMAR = rf"\A[{SPACES}]*{NUMBER}[{SPACES}]*\z"
 _TICKS_PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400 * 10**9}
@@ -149,7 +149,9 @@ def parse_objects(cells: Sequence[object], column: Column) -> np.ndarray:
 
 def parse_objects_slowly(cells: Sequence[object], column: Column) -> np.ndarray:
     """`parse_objects`, cell by cell."""
-    if not isinstance(column, Number):
+    if isinstance(column, Identifier):
+        return np.fromiter(map(name_of_object, cells), object, len(cells))
+    if isinstance(column, Category):
         return _codes(cells, column)
     return finish(np.fromiter(map(number_of, cells), np.float64, len(cells)), column)
 

@@ -58,6 +58,11 @@ class CsvFile(Source):
     stop: int
     """So are rows whose line begins at this byte or behind it."""
 
+    @property
+    def typed_elsewhere(self) -> bool:
+        """No: a cell is its bytes."""
+        return False
+
     def check(self, schema: Schema, columns: Sequence[str]) -> None:
         """Refuse columns that the header does not name, or names twice."""
         locate(self.label, self.names, columns)

@@ -215,11 +215,21 @@ def _count(relation: Any) -> int:
 
 def _streamed(relation: Any, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Other ways to Arrow hold the whole result in memory."""
-    yield from relation.select(*map(_quoted, columns)).to_arrow_reader(batch_rows)
+    yield from relation.project(_selected(relation, columns)).to_arrow_reader(batch_rows)
 
 
 def _streamed_schema(relation: Any) -> pa.Schema:
-    return relation.limit(0).to_arrow_table().schema
+    return relation.limit(0).project(_selected(relation, relation.columns)).to_arrow_table().schema
+
+
+def _selected(relation: Any, columns: Sequence[str]) -> str:
+    """The columns as they are, but for unsigned integers of 128 bits, which are text that spells them.
+
+    Arrow has no type for them: in its decimals those of 2^127 and more would be negative.
+    """
+    wide = {name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "UHUGEINT"}
+    quoted = {name: _quoted(name) for name in columns}
+    return ", ".join(f"cast({sql} as varchar) as {sql}" if name in wide else sql for name, sql in quoted.items())
 
 
 def _quoted(name: str) -> str:

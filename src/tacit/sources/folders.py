@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+from tacit._support.files import DATA_SUFFIXES
 from tacit.errors import expected
-from tacit.files import DATA_SUFFIXES
 from tacit.sources.base import label_of
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, and all that followed it, call the folder of the missing

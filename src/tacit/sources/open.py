@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tacit.canonical import NUMBER
+from tacit._support.cell_forms import NUMBER
+from tacit._support.files import DATA_SUFFIXES
 from tacit.errors import did_you_mean, expected
-from tacit.files import DATA_SUFFIXES
 from tacit.schema import Schema
 from tacit.sources import duckdb_tables
 from tacit.sources.arrow_files import open_ipc, open_parquet
@@ -84,17 +84,6 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
     if hasattr(data, "__arrow_c_array__"):
         return open_table(_table_of(data))
     raise expected("data", type(data).__name__, "to be a path, a data frame, an Arrow table or a dict of columns")
-
-
-def is_frame(data: Any) -> bool:
-    """Whether ``data`` is cells that somebody else has read and typed, and not files or a table of a database."""
-    if isinstance(data, str | os.PathLike) or is_a(data, "duckdb", "DuckDBPyRelation"):
-        return False
-    if isinstance(data, list | tuple):
-        return not all(isinstance(one, str | os.PathLike) for one in data)
-    if is_a(data, "pyarrow.dataset", "UnionDataset"):
-        return any(is_frame(child) for child in data.children)
-    return not is_a(data, "pyarrow.dataset", "FileSystemDataset")
 
 
 def _open_files(label: str, files: list[Found]) -> Source:

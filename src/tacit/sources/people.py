@@ -3,7 +3,7 @@
 When a person may have several rows, replacing one person may change many of them, and even their number. Both are put
 right here by a rule that looks at one person at a time:
 
-* a person is the form of an identifier (see `canonical`): two rows belong together if and only if their forms are
+* a person is the form of an identifier (see `cell_forms`): two rows belong together if and only if their forms are
   equal. It is exact, and the same whether the identifier is stored as text, as an integer or as a decimal; the forms
   themselves are compared, not hashes of them, so no two people ever share a place by accident. Rows without an
   identifier have the empty form and are one person together;

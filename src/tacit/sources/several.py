@@ -15,6 +15,11 @@ class Several(Source):
 
     sources: tuple[Source, ...]
 
+    @property
+    def typed_elsewhere(self) -> bool:
+        """Whether any of them is."""
+        return any(source.typed_elsewhere for source in self.sources)
+
     def check(self, schema: Schema, columns: Sequence[str]) -> None:
         """Refuse what any of them refuses."""
         for source in self.sources:

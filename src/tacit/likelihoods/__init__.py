@@ -1,0 +1,1 @@
+"""Likelihoods of releases and reports: they score parameters, they do not sample."""

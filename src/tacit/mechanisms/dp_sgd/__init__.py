@@ -1,0 +1,1 @@
+"""Private gradient descent as a mechanism."""

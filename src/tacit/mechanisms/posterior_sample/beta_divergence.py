@@ -1,0 +1,256 @@
+"""The beta-divergence as a loss: posterior draws whose privacy asks nothing of the covariates (jewson2023).
+
+``[mechanism]`` may say, beside what every posterior draw may,
+
+    beta       the power; solved for from the budget where ``weight`` is said and beta is not
+    weight     the weight of the loss; found from the budget and beta where it is not said. 1 is the paper's choice
+    density    the model's density by name, where the family's own is not meant
+    sigma_min  for normal models: the smallest standard deviation that the model allows, in the units of the response
+
+and its prior has sd, the standard deviation of the coefficients in mapped units; normal models also ``shape`` and
+``scale`` of the inverse gamma law of sigma^2 in mapped units, 1 and (2 sigma_min)^2 unless said. With neither beta nor
+weight beta is `default_beta` and the weight is the largest that the budget allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tacit.errors import InputError, did_you_mean, expected
+from tacit.mechanisms.posterior_sample.loss import Numbers, Settings, positive
+from tacit.mechanisms.posterior_sample.row_loss import RowLoss
+from tacit.mechanisms.posterior_sample.rows import Cells, Codes, Response
+from tacit.mechanisms.posterior_sample.unclamped_rows import FarRowMap
+from tacit.mechanisms.targets import beta_densities as densities
+from tacit.mechanisms.targets.bounded_density import BoundedDensity
+from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
+from tacit.models.model import Model
+from tacit.models.network import Network
+from tacit.models.poisson_regression import PoissonRegression
+from tacit.models.regression import Regression
+from tacit.noise.entropy import Entropy
+from tacit.privacy.beta_divergence import beta_for, check_beta, default_beta, epsilon_of, weight_for
+from tacit.privacy.events import BoundedRangeEvent, Event, Price
+from tacit.privacy.guarantees import Guarantee
+from tacit.privacy.repeated_event import RepeatedEvent
+from tacit.schema import Schema
+from tacit.statistics.design import sign
+
+KEYS = ("beta", "weight", "density", "sigma_min")
+_SD, _NETWORK_SD = 2.5, 1.0  # of a coefficient; of a weight (jewson2023, appendix B)
+
+
+@dataclass(frozen=True)
+class BetaLoss(RowLoss):
+    """l = -f^b / b + (integral of f^beta) / beta for a ``density`` f, b = beta - 1."""
+
+    density: BoundedDensity
+    power: float | None = None
+    """beta, where it is known already: a table of a density needs it as a plain number."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Those of the density."""
+        return self.density.parameters
+
+    def record_losses(self, theta: Any, x: Any, y: Any, numbers: Numbers) -> Any:
+        """The loss of every row (jewson2023, equation 4)."""
+        import jax.numpy as jnp
+
+        beta = numbers["beta"] if self.power is None else self.power
+        powers = jnp.exp((beta - 1) * self.density.log_density(theta, x, y))
+        return -powers / (beta - 1) + self.density.power_integral(theta, x, beta) / beta
+
+    def prior_potential(self, theta: Any, numbers: Numbers) -> Any:
+        """The density's own."""
+        return self.density.prior_potential(theta)
+
+    def difference_range(self, numbers: Numbers) -> Price:
+        """2 R(beta).
+
+        Proof: at the top of `tacit.privacy.beta_divergence`; R is proved by the density's `LossRange`. []
+        """
+        return 2 * self.density.loss_range.at(numbers["beta"])
+
+    def calibrate(self, budget: Guarantee) -> dict[str, float]:
+        """beta and weight: the largest range of a draw that the budget allows, then whichever of the two is open."""
+        epsilon = self._allowed(budget)
+        said = self.settings.options
+        beta, weight = said.get("beta"), said.get("weight")
+        if beta is None and weight is not None:
+            beta = beta_for(self.density.loss_range, epsilon, weight)
+        elif beta is None:
+            beta = default_beta(epsilon)
+        allowed = weight_for(self.density.loss_range, beta, epsilon)
+        if weight is None:
+            weight = allowed
+        elif epsilon_of(self.density.loss_range, beta, weight) > epsilon:
+            raise expected("weight", weight, f"to be at most {allowed:.6g} for {budget.symbols} with beta = {beta:.6g}")
+        return {"beta": float(beta), "weight": float(weight)}
+
+    def _allowed(self, budget: Guarantee) -> float:
+        """The largest epsilon of one draw with which all draws meet the budget; nearly, from below."""
+        if not self._priced(1e-9).satisfies(budget):
+            why = "" if self.gamma() == 0 else f": gamma = {self.gamma():g} is part of delta, which must be larger"
+            raise expected("budget", budget.symbols, f"to be within reach of posterior draws{why}")
+        low, high = 1e-9, 2e-9
+        while high < 1e6 and self._priced(high).satisfies(budget):
+            low, high = high, 2 * high
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._priced(middle).satisfies(budget) else (low, middle)
+        return low * (1 - 1e-9)  # room for the roundings of beta and weight
+
+    def _priced(self, epsilon: float) -> Event:
+        one = BoundedRangeEvent(epsilon)
+        return self.nearly(one if self.settings.draws == 1 else RepeatedEvent(one, self.settings.draws))
+
+    def exact_event(self, numbers: Numbers) -> Event:
+        """That of every loss with a bounded range, for a beta and a weight that make sense.
+
+        Proof: that of `RowLoss.exact_event`. []
+        """
+        self.density.checked_beta(check_beta(numbers.get("beta")))
+        return super().exact_event(numbers)
+
+    @property
+    def sampler(self) -> str:
+        """A Markov chain: the density is not log-concave, so that nothing better is known."""
+        if self.settings.sampler not in (None, "mcmc"):
+            raise expected("sampler", self.settings.sampler, "to be mcmc for loss beta-divergence, which is not convex")
+        return "mcmc"
+
+    def draw(self, numbers: Numbers, collected: Any, n: int, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+        """By the no-U-turn sampler, or by particles; then from unbounded numbers to those that are released."""
+        if self.density.rugged:
+            from tacit.private_samplers.particle_draws import draw_by_particles as by_sampler
+        else:
+            from tacit.private_samplers.nuts_draws import draw_by_nuts as by_sampler
+
+        bound = replace(self, power=float(numbers["beta"]))
+        x, y = collected.arrays()
+        wide, k = self.density.wide, self.settings.draws
+        found = by_sampler(bound, numbers, x, y, wide=wide, source=entropy, draws=k)
+        return [self.released(draw) for draw in found]
+
+    def released(self, draw: Any) -> list[float] | None:
+        """A point as the numbers that are released; None where one is not finite."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            numbers = [float(v) for v in self.density.released(draw)]
+        return numbers if np.all(np.isfinite([*draw, *numbers])) else None
+
+    def theta_of(self, released: Any) -> Any:
+        """The density's own."""
+        return self.density.theta_of(released)
+
+
+# (model, schema, options, prior) -> the density and the response; raises where the model does not fit.
+DensityBuilder = Callable[[Regression, Schema, Mapping[str, Any], Mapping[str, Any]], tuple[BoundedDensity, Response]]
+
+
+def _bernoulli(
+    model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
+) -> tuple[BoundedDensity, Response]:
+    design = model.design(schema)
+    return densities.Bernoulli(tuple(design.names), _sd(prior)), sign(design.formula.response, schema)
+
+
+def _softmax(
+    model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
+) -> tuple[BoundedDensity, Response]:
+    design = model.design(schema)
+    name = design.formula.response
+    levels = schema.category(name).levels
+    names = tuple(f"{level}: {column}" for level in levels for column in design.names)
+    return densities.Softmax(names, _sd(prior), len(levels)), Codes(name, name)
+
+
+def _normal(
+    model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
+) -> tuple[BoundedDensity, Response]:
+    design = model.design(schema)
+    if "sigma_min" not in options:
+        raise InputError(
+            "Expected [mechanism] to say sigma_min, the smallest standard deviation of the response around its mean "
+            "that the model allows, in the units of the response: without one a normal density has no bound."
+        )
+    response = design.number_response
+    sigma_min = positive("sigma_min", options["sigma_min"]) / response.scale
+    shape = positive("shape", prior.get("shape", 1.0))
+    scale = positive("scale", prior.get("scale", 4 * sigma_min**2))
+    density = densities.Normal(tuple(design.names), _sd(prior), sigma_min, shape, scale, response.scale)
+    return density, response
+
+
+def _poisson(
+    model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
+) -> tuple[BoundedDensity, Response]:
+    if not isinstance(model, PoissonRegression):
+        raise expected("family", model.family, "to be poisson-regression for counts")
+    design, name = model.design(schema), model.design(schema).formula.response
+    density = densities.Poisson(tuple(design.names), _sd(prior), model.link)
+    return density, Cells(name, 0.0, float(model.most(schema)), name)
+
+
+def _network(
+    model: Regression, schema: Schema, options: Mapping[str, Any], prior: Mapping[str, Any]
+) -> tuple[BoundedDensity, Response]:
+    if not isinstance(model, Network):
+        raise expected("family", model.family, "to be network for the density of one")
+    names, sd = model.weights(schema), positive("prior sd", prior.get("sd", _NETWORK_SD))
+    if model.classifies(schema):
+        return NetworkBernoulli(names, sd, model.hidden), sign(model.design(schema).formula.response, schema)
+    normal, response = _normal(model, schema, options, prior)
+    assert isinstance(normal, densities.Normal)
+    scatter = normal.sigma_min, normal.shape, normal.scale, normal.unit
+    return NetworkNormal(names, sd, *scatter, model.hidden), response
+
+
+DENSITIES: dict[str, DensityBuilder] = {
+    "bernoulli": _bernoulli,
+    "softmax": _softmax,
+    "normal": _normal,
+    "poisson": _poisson,
+    "network": _network,
+}
+OF_FAMILY = {
+    "logistic": "bernoulli",
+    "softmax": "softmax",
+    "linear": "normal",
+    "poisson-regression": "poisson",
+    "network": "network",
+}
+
+
+def beta_divergence(model: Model, schema: Schema, settings: Settings) -> BetaLoss:
+    """The loss of a plan, refused where it does not fit."""
+    options = settings.options
+    if not isinstance(model, Regression) or ("density" not in options and model.family not in OF_FAMILY):
+        raise expected("family", model.family, f"to be one of {', '.join(OF_FAMILY)} for loss beta-divergence")
+    if model.radius is not None:
+        raise expected("radius", model.radius, "to be left out for loss beta-divergence, which needs no bound")
+    if settings.tempering != "diffused" or settings.private != "record" or settings.public:
+        raise InputError(
+            "Expected [mechanism] to leave out tempering, private and public for loss beta-divergence, which has none."
+        )
+    if "beta" in options:
+        check_beta(options["beta"])
+    if "weight" in options:
+        positive("weight", options["weight"])
+    name = options.get("density", OF_FAMILY.get(model.family))
+    if not isinstance(name, str) or name not in DENSITIES:
+        raise expected("density", name, f"to be one of {', '.join(DENSITIES)}{did_you_mean(name, DENSITIES)}")
+    density, response = DENSITIES[name](model, schema, options, settings.prior)
+    known = ("sd", "shape", "scale") if isinstance(density, densities.Normal) else ("sd",)
+    for key in settings.prior:
+        if key not in known and name in OF_FAMILY.values():
+            raise expected("prior", key, f"to be one of {', '.join(known)}{did_you_mean(key, known)}")
+    return BetaLoss(FarRowMap(model.design(schema).columns, response), settings, density)
+
+
+def _sd(prior: Mapping[str, Any]) -> float:
+    return positive("prior sd", prior.get("sd", _SD))

@@ -1,0 +1,1 @@
+"""Private Markov chains as a mechanism."""

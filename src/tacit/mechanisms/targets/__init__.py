@@ -1,0 +1,1 @@
+"""Densities that posterior sampling, private descents and private chains aim at."""

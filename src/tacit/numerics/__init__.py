@@ -1,0 +1,1 @@
+"""Numerical tools that know nothing of privacy or of models."""

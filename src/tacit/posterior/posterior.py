@@ -1,0 +1,311 @@
+"""The posterior: draws in ArviZ's layout, with the release they came from.
+
+An xarray DataTree with the groups that ArviZ knows: ``posterior`` (draws), ``sample_stats`` (the sampler's diagnostics)
+and ``observed_data`` (the released numbers). Its attributes hold the releases, the prior and the method, so that a
+saved posterior explains itself.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from tacit._support.files import check_readable, check_writable, write_atomically
+from tacit._support.reading import strict_json
+from tacit.errors import InputError, expected
+from tacit.models.model import Prior
+from tacit.models.prior_draws import prior_draws
+from tacit.models.regression import Regression
+from tacit.plan import Plan
+from tacit.posterior.checksum import sealed
+from tacit.posterior.file import file_content, open_posterior
+from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
+from tacit.posterior.warnings import failure_of, r_hat, warnings_about
+from tacit.release import Release
+from tacit.reports import PublishedReports
+from tacit.screen_release import Screen
+
+_GROUPS = ("posterior", "sample_stats", "observed_data")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a summary: a number's posterior, and how well it was sampled."""
+
+    name: str
+    mean: float
+    sd: float
+    low: float
+    high: float
+    ess_bulk: float
+    ess_tail: float
+    r_hat: float
+
+
+@dataclass(frozen=True)
+class PriorRow:
+    """One line of a prior: a coefficient's mean and standard deviation in mapped units, then in those of the data."""
+
+    name: str
+    mapped_mean: float
+    mapped_sd: float
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Predictive draws of the response, (draws, points), in the units of the data."""
+
+    draws: Any
+
+    @property
+    def mean(self) -> Any:
+        """The predictive mean at each point."""
+        return self.draws.mean(axis=0)
+
+    def interval(self, probability: float = 0.95) -> Any:
+        """The equal-tailed predictive interval at each point: an array (2, points), low then high."""
+        return central_interval(self.draws, probability)
+
+
+def central_interval(draws: Any, probability: float) -> Any:
+    """The equal-tailed interval over the first axis: an array (2, ...), low then high."""
+    import numpy as np
+
+    if not 0 < probability < 1:
+        raise expected("probability", probability, "to lie between 0 and 1")
+    tail = (1 - probability) / 2
+    return np.asarray(np.quantile(draws, [tail, 1 - tail], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from p(parameters | release). ``tree`` is an xarray DataTree in ArviZ's layout."""
+
+    tree: Any
+
+    @cached_property
+    def evidence(self) -> tuple[Release | PublishedReports, ...]:
+        """What this posterior is about: releases, and the headers of local reports."""
+        return read_evidence(self.tree.attrs["release"])
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """The releases among the evidence."""
+        return tuple(one for one in self.evidence if isinstance(one, Release))
+
+    @property
+    def surveys(self) -> tuple[PublishedReports, ...]:
+        """The local reports among the evidence."""
+        return tuple(one for one in self.evidence if isinstance(one, PublishedReports))
+
+    @cached_property
+    def screens(self) -> tuple[Screen, ...]:
+        """What is known of the cells behind the releases: the screens that the inference was given."""
+        return read_screens(self.tree.attrs.get("screens"))
+
+    @property
+    def release(self) -> Release:
+        """The release that this posterior is about, where it is one and no more."""
+        if len(self.evidence) != 1 or not self.releases:
+            raise expected("release", len(self.evidence), "pieces of evidence to be asked for as posterior.evidence")
+        return self.releases[0]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the first piece of evidence; all have its model and its schema."""
+        return self.evidence[0].plan
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What this posterior takes for granted beside its model."""
+        found = [text for release in self.releases for text in release.guarantee.assumes]
+        found += [text for survey in self.surveys for text in survey.assumes]
+        if len({one.dataset for one in self.evidence}) > 1:
+            found.append("the datasets are about disjoint people")
+        if self.surveys:
+            found.append("every report was made by the published protocol, at a budget that its record did not choose")
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def method(self) -> str:
+        """The method that drew it."""
+        return self.tree.attrs["method"]
+
+    @property
+    def prior(self) -> Mapping[str, Any]:
+        """The prior's numbers by name."""
+        return strict_json(self.tree.attrs["prior"], "prior", constants=True)
+
+    def draws(self, name: str) -> Any:
+        """All draws of one parameter, chains joined, draws first."""
+        group = self.tree["posterior"]
+        if name not in group:
+            raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
+        values = group[name].values
+        return values.reshape(-1, *values.shape[2:])
+
+    def interval(self, name: str, probability: float = 0.95) -> Any:
+        """The equal-tailed credible interval of one parameter: an array (2, ...), low then high."""
+        return central_interval(self.draws(name), probability)
+
+    def summary(self, probability: float = 0.95) -> tuple[Row, ...]:
+        """Mean, sd, equal-tailed interval, effective sample sizes and R-hat of every number."""
+        if probability not in self._summaries:
+            rows: list[Row] = []
+            for variable, array in self.tree["posterior"].data_vars.items():
+                values = array.values.reshape(*array.shape[:2], -1)
+                for i, label in enumerate(_labels(str(variable), array)):
+                    rows.append(_row(label, values[:, :, i], probability))
+            self._summaries[probability] = tuple(rows)
+        return self._summaries[probability]
+
+    @cached_property
+    def _summaries(self) -> dict[float, tuple[Row, ...]]:
+        """Made once for each probability: a report and its warnings ask several times."""
+        return {}
+
+    def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
+        """A regression's coefficients in the units of the data, summarised."""
+        found = self._regression().coefficients(self.arrays(), self.plan.schema)
+        return tuple(_row(name, values, probability) for name, values in found.items())
+
+    def prior_coefficients(self) -> tuple[PriorRow, ...]:
+        """The prior of a regression's coefficients, in mapped units and in the units of the data, by simulation."""
+        model = self._regression()
+        draws = self.prior_draws(4000)
+        mapped = dict(zip(model.coords(self.plan.schema)["coefficient"], draws["theta"].T, strict=True))
+        mapped |= {name: values for name, values in draws.items() if values.ndim == 1}
+        original = model.coefficients(draws, self.plan.schema)
+        return tuple(PriorRow(name, *_moments(mapped[name]), *_moments(values)) for name, values in original.items())
+
+    def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
+        """Independent draws of the parameters from the prior."""
+        plan = self.plan
+        return prior_draws(plan.model, plan.schema, self.whole_prior(), draws=draws, seed=seed)
+
+    def whole_prior(self) -> Prior:
+        """The prior as an object of its family."""
+        numbers = {name: tuple(v) if isinstance(v, list) else v for name, v in self.prior.items()}
+        return self.plan.model.default_prior(self.plan.schema).replaced(numbers)
+
+    def predict(self, new: Any, *, seed: int = 0) -> Prediction:
+        """What a regression expects at new, public design points: a mapping of columns or a data frame.
+
+        The draws include the model's own scatter as well as what is unknown about its parameters.
+        """
+        import numpy as np
+
+        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
+        rng = np.random.default_rng(seed)
+        return Prediction(self._regression().predict(flat, self.plan.schema, new, rng))
+
+    def _regression(self) -> Regression:
+        model = self.plan.model
+        if not isinstance(model, Regression):
+            raise expected("family", model.family, "to be a regression: only those have coefficients and predict")
+        return model
+
+    def arrays(self) -> dict[str, Any]:
+        """All draws by name, with the axes of chains and draws in front."""
+        return {str(name): array.values for name, array in self.tree["posterior"].data_vars.items()}
+
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before trusting the numbers; empty when all is well."""
+
+        return warnings_about(self)
+
+    def failure(self) -> str | None:
+        """One sentence on why the chains failed and what to try; None where they did not. `infer` refuses it then."""
+        return failure_of(self)
+
+    def _repr_html_(self) -> str:
+        from tacit.pages.notebook import posterior_card
+
+        return posterior_card(self)
+
+    def to_arviz(self) -> Any:
+        """What the installed ArviZ works on: InferenceData before version 1.0, this DataTree from then on."""
+        try:
+            import arviz
+        except ImportError:
+            raise InputError("Expected the package arviz to be installed (pip install arviz).") from None
+        if "InferenceData" in vars(arviz):  # asked for as an attribute, a later one warns
+            return arviz.InferenceData(**{g: self.tree[g].to_dataset() for g in _GROUPS if g in self.tree.children})
+        return self.tree
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a netCDF file, whole or not at all."""
+        check_writable(path, name="posterior", overwrite=overwrite)
+        netcdf = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
+        groups = [group for group in ("posterior", "sample_stats") if group in self.tree.children]
+        arrays = {f"{group}/{name}": a.values for group in groups for name, a in self.tree[group].data_vars.items()}
+        said = [name for name in (*ATTRIBUTES, SCREENS) if name in self.tree.attrs]
+        content = file_content(netcdf, arrays, {name: str(self.tree.attrs[name]) for name in said})
+        return write_atomically(path, sealed(content), name="posterior", overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Posterior:
+        """Read a file that `save` wrote: its index, then what it is about, then draws of the shapes that follow.
+
+        The netCDF part is for other programs and is never parsed, so nothing in the file can lead to another file.
+        """
+        source = check_readable(path, name="posterior")
+        with open_posterior(source) as file:
+            return cls(tree_of(file, source))
+
+
+def _moments(values: Any) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1))
+
+
+def _row(name: str, values: Any, probability: float) -> Row:
+    """The summary of one number from its draws (chains, draws)."""
+    import numpy as np
+
+    stats = _array_stats()
+    constant = bool((values == values[0, 0]).all())
+    low, high = central_interval(values.reshape(-1), probability)
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still
+        return Row(
+            name=name,
+            mean=float(values.mean()),
+            sd=float(values.std(ddof=1)),
+            low=float(low),
+            high=float(high),
+            ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
+            ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
+            r_hat=r_hat(values),
+        )
+
+
+@cache
+def _array_stats() -> Any:
+    """ArviZ's statistics of arrays; it looks for its settings in the home as it is imported, and fails without one."""
+    homeless = False
+    try:
+        Path.home()
+    except RuntimeError:
+        homeless = True
+        os.environ["HOME"] = os.devnull
+    try:
+        import arviz_stats.base
+
+        return vars(arviz_stats.base)["array_stats"]
+    finally:
+        if homeless:
+            del os.environ["HOME"]
+
+
+def _labels(name: str, array: Any) -> list[str]:
+    """theta, or theta[north], theta[east], ..."""
+    labels = [()]
+    for axis in array.dims[2:]:
+        labels = [(*label, str(value)) for label in labels for value in array[axis].values]
+    return [f"{name}[{', '.join(label)}]" if label else name for label in labels]

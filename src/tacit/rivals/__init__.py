@@ -1,1 +1,0 @@
-"""Other ways to a private regression, done right: what one-posterior sampling is measured against."""

@@ -1,0 +1,1 @@
+"""How programs run on both sides of the boundary: JAX, chains, processes, memory."""

@@ -1,0 +1,229 @@
+"""JAX as tacit uses it: float64, a compilation cache on disk, and one compiled call for many chains and datasets.
+
+Programs that are compiled once for all releases of one shape.
+
+A chain closes over numbers. Some are the same whatever was released, as the points of a quadrature, and are best
+compiled in as constants. Others differ from one release to the next: the number of rows, the scales of the noise. With
+these compiled in, every release would be compiled anew. Here the kind of array tells the two apart: a numpy array that
+a function closes over is a constant, and a JAX array (`argument` makes them) is handed to the
+program from outside. Its text is then the same for every such release, and the cache on disk has it.
+
+This counts on `jax.make_jaxpr` to list the JAX arrays that a function closes over, as it does unless the flag
+jax_use_simplified_jaxpr_constants is set. Otherwise they are constants: draws stay the same, and compile anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import eval_jaxpr
+from threadpoolctl import ThreadpoolController
+
+from tacit.runtime.chain import Either
+from tacit.runtime.forks import check_not_forked
+
+_DATASETS = 32  # of a block on a processor
+
+
+@contextmanager
+def float64() -> Generator[None]:
+    """Compute in float64 here, without changing what JAX does elsewhere in the process.
+
+    Linear algebra of the whole process has one thread meanwhile, and then what it had before.
+    """
+    check_not_forked()
+    _use_one_thread()
+    _use_cache()
+    with jax.enable_x64(True), _BLAS:
+        yield
+
+
+class _OneThreadOfBlas:
+    """The BLAS that XLA borrows from scipy for factors and triangular solves, held to one thread while anybody asks.
+
+    It shares matrices of more than about 32 rows out over its threads, which wait for each other by spinning. Where
+    another program holds a core, every call then waits for the scheduler: a triangular solve of size 41 was measured
+    at 8 ms instead of 0.02 ms. Several of our threads may ask at once: the first sets it, and the last sets it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._asking, self._before = Lock(), 0, [0]
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._asking += 1
+            if self._asking == 1:
+                self._before = [library.get_num_threads() for library in _libraries()]
+                _set_threads([1] * len(self._before))
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._asking -= 1
+            if self._asking == 0:
+                _set_threads(self._before)
+
+
+def _set_threads(counts: list[int]) -> None:
+    """In a thread of its own: threadpoolctl hears only the thread that spoke last, for as long as that one lives."""
+
+    def work() -> None:
+        for library, count in zip(_libraries(), counts, strict=True):
+            library.set_num_threads(count)
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+_BLAS = _OneThreadOfBlas()
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> list[Any]:
+    import_module("scipy.linalg")  # a library is held only if it is loaded
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+@lru_cache(maxsize=1)
+def _use_one_thread() -> None:
+    """Give XLA one thread for the parts of an operation, where nobody has started or configured it yet.
+
+    In jaxlib 0.10 a batch of Cholesky factors or triangular solves shares itself out over the threads of this pool and
+    waits for them. If each of the threads is itself in such a wait, they wait for ever, as was seen with two threads.
+    Our programs are many small operations in a row, which threads hardly speed up.
+    """
+    said = os.environ.get("NPROC")
+    if said is None:
+        os.environ["NPROC"] = "1"
+    jax.devices("cpu")
+    if said is None:
+        del os.environ["NPROC"]
+
+
+@lru_cache(maxsize=1)
+def _use_cache() -> None:
+    if (
+        getattr(jax.config, "jax_compilation_cache_dir", None) is not None
+    ):  # the user's own setting, or JAX_COMPILATION_CACHE_DIR
+        return
+    try:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = root / "tacit" / "jax"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _ours_alone(folder):
+            return
+        for entry in folder.glob("*-cache"):
+            if entry.stat().st_size == 0:  # a run was stopped just here; JAX would complain about it for ever
+                entry.unlink()
+    except (OSError, RuntimeError):  # a home that cannot be written to, or none: compile every time
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _ours_alone(folder: Path) -> bool:
+    """Whether nobody else can put compiled code there, which would be run, and whether we can."""
+    found = folder.stat()
+    user = os.geteuid() if hasattr(os, "geteuid") else found.st_uid
+    return found.st_uid == user and not found.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK)
+
+
+def argument(numbers: Any) -> Any:
+    """Numbers that differ between releases of one model, such as n: a program of `run` is compiled once for all.
+
+    An array with at least one axis, in float64. See the top of this module.
+    """
+    with float64():
+        return jnp.atleast_1d(jnp.asarray(numbers, jnp.float64))
+
+
+def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: int) -> Any:
+    """Run ``chain`` for every dataset and chain with one compiled program.
+
+    ``released`` has shape (datasets, entries). Each array that ``chain`` returns gains the leading axes (datasets,
+    chains). Compiled code is kept for as long as ``chain`` is the same object.
+
+    An accelerator takes all datasets at once. A processor gets them in blocks, with the same random numbers: within a
+    call every trajectory waits for the longest, and what it works on should fit its caches. Of a chain that is `Either`
+    every dataset gets the one that suits it; diagnostics are then those that both have.
+    """
+    data = np.asarray(released, np.float64)
+    with float64():
+        keys = jax.random.split(jax.random.key(seed), len(data) * chains).reshape(len(data), chains)
+        if not isinstance(chain, Either):
+            return _run(chain, keys, data)
+        quick = np.asarray(chain.suits(data), bool)
+        if quick.all() or not quick.any():
+            return _run(chain.quick if quick.all() else chain.sure, keys, data)
+        parts = [_run(one, keys[rows], data[rows]) for one, rows in ((chain.quick, quick), (chain.sure, ~quick))]
+    places = np.argsort(np.concatenate([np.flatnonzero(quick), np.flatnonzero(~quick)]))
+    return tuple(
+        {name: np.concatenate([one[name], other[name]])[places] for name in one if name in other}
+        for one, other in zip(*parts, strict=True)
+    )
+
+
+def _run(chain: Callable[[Any, Any], Any], keys: Any, data: Any) -> Any:
+    if len(data) <= _DATASETS or jax.default_backend() != "cpu":
+        # Wait here: what float64() sets must last for as long as the program runs.
+        return jax.block_until_ready(_batched(chain)(keys, jnp.asarray(data)))
+    blocks = _blocks(len(data))
+    found = [jax.block_until_ready(_batched(chain)(keys[rows], jnp.asarray(data[rows]))) for rows in blocks]
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(data)], *found)
+
+
+def _blocks(count: int) -> list[Any]:
+    """The places of ``count`` datasets in blocks of one size; the last is filled up with the last dataset."""
+    size = -(-count // -(-count // _DATASETS))
+    return [np.minimum(np.arange(first, first + size), count - 1) for first in range(0, count, size)]
+
+
+@lru_cache(maxsize=64)
+def _batched(chain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def whole(keys: Any, data: Any) -> Any:
+        # One axis for datasets and chains together: a batch of batches would trace every loop of a sampler twice over.
+        found = jax.vmap(chain)(keys.reshape(-1), jnp.repeat(data, keys.shape[1], axis=0))
+        return jax.tree.map(lambda array: array.reshape(*keys.shape, *array.shape[1:]), found)
+
+    return with_arguments(whole)
+
+
+def with_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of arrays, compiled for each shape, with the JAX arrays that it closes over as arguments.
+
+    Scalars are constants whatever made them, so what is to be an argument has at least one axis.
+    """
+    known: dict[Any, tuple[Any, list[Any], Any]] = {}
+
+    def call(*inputs: Any) -> Any:
+        shapes = tuple((one.shape, one.dtype) for one in inputs)
+        if shapes not in known:
+            known[shapes] = _program(function, inputs)
+        program, given, tree = known[shapes]
+        return jax.tree.unflatten(tree, program(given, *inputs))
+
+    return call
+
+
+def _program(function: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, list[Any], Any]:
+    """The program, compiled at its first call, what it is given before its inputs, and the tree of its results."""
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs)
+    given = [one for one in closed.consts if isinstance(one, jax.Array)]
+
+    def whole(given: list[Any], *inputs: Any) -> list[Any]:
+        rest = iter(given)
+        constants = [next(rest) if isinstance(one, jax.Array) else one for one in closed.consts]
+        return eval_jaxpr(closed.jaxpr, constants, *inputs)
+
+    return jax.jit(whole), given, jax.tree.structure(shape)

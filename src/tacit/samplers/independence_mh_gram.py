@@ -1,0 +1,135 @@
+"""Linear regression from a noisy Gram matrix where the noise is small: subtract fresh noise, and correct.
+
+Given the release z, the exact entries s have the density p(s) f(z - s), with p the law of the Gram matrix, every
+parameter integrated out but sigma^2 (`conjugate_gram`, `response`), and f that of the noise. The e that stands for
+sigma^2 is proposed from a t law around 0. p varies over the prior's range, which grows with
+n; f does not. So for many rows z minus fresh noise is nearly a draw, and Metropolis with such proposals and the weights
+p is exact (`independence`). A draw costs eight evaluations of p, all of them at once, where NUTS takes tens of
+gradients one after another: docs/benchmarks.md has what that is worth.
+
+Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
+`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, and for several releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tacit.likelihoods.conjugate_gram import Centred, Numbers, fit, log_site
+from tacit.likelihoods.response import Fit, given_sigma
+from tacit.runtime.backend import argument
+from tacit.runtime.chain import Arrays, Chain, Either, Settings
+from tacit.samplers.independence import independence
+from tacit.samplers.latent_gram import NoisyGram, collapsed_chain, draw_all
+
+_MOST = 1.0
+_WIDTH, _DEGREES = 1.05, 10.0  # of the proposals of e, whose law is about standard normal
+_LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
+
+
+def gram_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -> Chain:
+    """The posterior given noisy Gram matrices, by the quicker way that suits."""
+    sure = collapsed_chain(sites, prior, settings)
+    layout = sites[0]
+    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST:
+        return sure
+    return Either(lambda released: suits(layout, prior, released), fresh_chain(layout, prior, settings), sure)
+
+
+def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
+    """Metropolis with fresh noise; a proposal that is no Gram matrix has weight 0."""
+    n, noises = argument([layout.n]), layout.noises.as_arguments()
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        def propose(key: Any) -> tuple[tuple[Centred, Any], Any]:
+            for_noise, for_e = jax.random.split(key)
+            sums, block = layout.matrix(released - noises.fresh(for_noise))
+            centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
+            e = _WIDTH * jax.random.t(for_e, _DEGREES)
+            log_proposal = -(_DEGREES + 1) / 2 * jnp.log1p((e / _WIDTH) ** 2 / _DEGREES)
+            return (centred, e), log_density(centred, e, n[0], prior) - log_proposal
+
+        for_chain, for_parameters = jax.random.split(key)
+        points, info = independence(for_chain, propose, settings.draws)
+        keys = jax.random.split(for_parameters, settings.draws)
+        finish = jax.vmap(lambda k, c, e: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior, e))
+        return finish(keys, *points), info
+
+    return chain
+
+
+def log_density(centred: Centred, e: Any, n: Any, prior: Numbers) -> Any:
+    """Log p of a Gram matrix and of the e that stands for sigma^2."""
+    fits = Fit(*(part[None] for part in fit(centred, n)))
+    return log_site(centred, n, prior) + given_sigma(fits, n, prior.response, e).log_evidence
+
+
+def suits(layout: NoisyGram, prior: Numbers, released: Any) -> Any:
+    """For each of the datasets (datasets, entries) whether log p varies little under the noise."""
+    return np.array([_variance(layout, prior, entries) <= _MOST for entries in released])
+
+
+def _variance(layout: NoisyGram, prior: Numbers, entries: Any) -> float:
+    """Roughly that of log p under the noise: the squares of its largest change over one sd of each entry, summed."""
+    steps = np.diag(layout.sds)
+    with np.errstate(all="ignore"):
+        try:
+            found = log_prior(layout, prior, np.concatenate([entries[None], entries + steps, entries - steps]))
+        except np.linalg.LinAlgError:
+            return np.inf
+        up, down = np.abs(found[1:] - found[0]).reshape(2, -1)
+        variance = float(np.sum(np.maximum(up, down) ** 2))
+    return variance if np.isfinite(variance) else np.inf
+
+
+def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
+    """Log p of many Gram matrices (many, entries) at the likeliest sigma^2, in numpy; NaN if one is none."""
+    n, d = layout.n, layout.size - 1
+    flat = np.zeros((len(entries), layout.size + layout.size * (layout.size + 1) // 2))
+    flat[:, layout.order] = entries
+    block = np.zeros((len(entries), layout.size, layout.size))
+    rows, columns = np.triu_indices(layout.size)
+    block[:, rows, columns] = block[:, columns, rows] = flat[:, layout.size :]
+    sums = flat[:, : layout.size]
+    scatter = block - sums[:, :, None] * sums[:, None] / n
+    if np.linalg.eigvalsh(scatter).min() <= 0:
+        return np.full(len(entries), np.nan)
+    x_scatter, x_means = scatter[:, :-1, :-1], sums[:, :-1] / n
+    slopes = np.linalg.solve(x_scatter, scatter[:, :-1, -1:])[..., 0]
+    rss = scatter[:, -1, -1] - np.sum(slopes * scatter[:, :-1, -1], axis=1)
+    apart = x_means - np.asarray(prior.m0)
+    psi = prior.psi0 + x_scatter + prior.kappa0 * n / (prior.kappa0 + n) * apart[:, :, None] * apart[:, None]
+    gram = np.empty((len(entries), d + 1, d + 1))
+    gram[:, 0, 0], gram[:, 0, 1:], gram[:, 1:, 0], gram[:, 1:, 1:] = n, sums[:, :-1], sums[:, :-1], block[:, :-1, :-1]
+    intercepts = sums[:, -1] / n - np.sum(slopes * x_means, axis=1)
+    estimate = np.concatenate([intercepts[:, None], slopes], axis=1)
+    squares = np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2
+    said = prior.response.coefficients
+    v = said.rows + said.lifted[:, None] * (gram[:, 0] / n)[:, None]
+    away = np.einsum("kij,kj->ki", v, estimate) - said.means
+    variance = (rss + 2 * prior.b0) / (n + 2 * prior.a0)
+
+    def of_theta(variance: Any) -> tuple[Any, Any]:
+        """What the prior of theta adds, and the distance of the estimate from it, in units of log density."""
+        precisions = said.precisions(squares, variance[:, None])
+        q = gram / variance[:, None, None] + np.einsum("kji,kj,kjl->kil", v, precisions, v)
+        pull = np.einsum("kji,kj->ki", v, precisions * away)
+        held = np.linalg.solve(q, pull[..., None])[..., 0]
+        far = np.sum(precisions * away**2, axis=1) - np.sum(pull * held, axis=1)
+        return (np.sum(np.log(precisions), axis=1) - np.linalg.slogdet(q)[1]) / 2, far
+
+    for _ in range(2):
+        variance = (rss + 2 * prior.b0 + variance * of_theta(variance)[1]) / (n + 2 * prior.a0)
+    volume, far = of_theta(variance)
+    logs = [np.linalg.slogdet(matrix)[1] for matrix in (x_scatter, psi)]
+    return (
+        (n - d - 3) / 2 * logs[0]
+        - (prior.nu0 + n) / 2 * logs[1]
+        + ((n - d - 1) / 2 - 1) * np.log(rss)
+        + (volume - far / 2 - (n + 2 * prior.a0) / 2 * np.log(variance) - (rss + 2 * prior.b0) / (2 * variance))
+    )

@@ -1,0 +1,101 @@
+"""Posteriors from several pieces of evidence about the same law: noisy sums of sites and local reports of groups.
+
+`evidence_chain` is for the one-column laws of `clamped_laws`, `simplex_chain` for the shares theta of k items under a
+Dirichlet prior. The log target is the log prior plus one log likelihood a piece: pieces share no rows. ``released`` is
+the numbers of all pieces, one piece after the other.
+
+The pieces are those of `tacit.likelihoods.evidence`. Laplace noise of scale b is normal given omega^2 ~ Exp(mean
+2 b^2), which is sampled along as omega^2 = -2 b^2 log Phi(-v) with v standard normal (as in `marginal_likelihood_glm`).
+
+Sampling is done by `peak_chain` on phi, which has spreads near 1 under the prior, or on isometric log-ratios t of the
+shares: theta = softmax(V t), V orthonormal columns that sum to 0, where the prior is sum_j concentration_j log theta_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tacit.errors import expected
+from tacit.likelihoods.clamped_laws import Law
+from tacit.likelihoods.evidence import (
+    BinnedReports,
+    ExpandedReports,
+    NoisyCounts,
+    PatternReports,
+    ResponseReports,
+    Sums,
+)
+from tacit.runtime.chain import Chain, Settings
+from tacit.samplers.laplace_preconditioned_nuts import Geometry, at_least, peak_chain
+
+_REACH = 3.5  # how far from the prior's mean the search may start, in its standard deviations
+
+
+def law_geometry(law: Law, evidence: Sequence[Sums | BinnedReports]) -> Geometry:
+    """The posterior of the parameters of ``law`` given the variances of noise, and where to look for its peak."""
+
+    def target(phi: Any, parts: Any, variances: Any) -> Any:
+        pieces = zip(evidence, parts, variances, strict=True)
+        return law.log_prior(phi) + sum(piece.log_likelihood(law, phi, x, v) for piece, x, v in pieces)
+
+    def information(phi: Any, parts: Any, variances: Any) -> Any:
+        pieces = zip(evidence, parts, variances, strict=True)
+        return jnp.eye(law.size) + sum(piece.information(law, phi, x, v) for piece, x, v in pieces)
+
+    def start(parts: Any, variances: Any) -> Any:
+        axis = np.linspace(-_REACH, _REACH, 9 if law.size > 1 else 29)
+        grid = jnp.asarray(np.stack(np.meshgrid(*[axis] * law.size), axis=-1).reshape(-1, law.size))
+        values = jax.lax.map(lambda phi: target(phi, parts, variances), grid)
+        return grid[jnp.argmax(jnp.where(jnp.isfinite(values), values, -jnp.inf))]
+
+    def moments(piece: Any, phi: Any) -> Any:
+        return piece.moments(law, phi)
+
+    return Geometry(target, information, start, 1.0, moments)
+
+
+def evidence_chain(law: Law, evidence: Sequence[Sums | BinnedReports], settings: Settings) -> Chain:
+    """NUTS on the parameters of ``law``. Draws: its parameters by name."""
+    return peak_chain(evidence, law_geometry(law, evidence), law.parameters, settings)
+
+
+def simplex_chain(
+    concentration: Sequence[float],
+    evidence: Sequence[ResponseReports | PatternReports | ExpandedReports | NoisyCounts],
+    settings: Settings,
+) -> Chain:
+    """NUTS on the shares of k items, theta ~ Dirichlet(``concentration``). Draws: theta (k,)."""
+    alpha = np.asarray(concentration, np.float64)
+    items = len(alpha)
+    if items < 2 or alpha.min() <= 0:
+        raise expected("concentration", list(concentration), "to be two or more positive numbers")
+    contrasts = np.linalg.qr(np.column_stack([np.ones(items), np.eye(items)[:, 1:]]))[0][:, 1:]
+    flattest = 0.1 * min(1.0, float(alpha.min()))
+
+    def theta(t: Any) -> Any:
+        return jax.nn.softmax(contrasts @ t)
+
+    def target(t: Any, parts: Any, variances: Any) -> Any:
+        log_theta = jax.nn.log_softmax(contrasts @ t)
+        pieces = zip(evidence, parts, variances, strict=True)
+        likelihoods = sum(piece.log_likelihood(jnp.exp(log_theta), x, v) for piece, x, v in pieces)
+        return alpha @ log_theta + likelihoods
+
+    def information(t: Any, parts: Any, variances: Any) -> Any:
+        return at_least(-jax.hessian(target)(t, parts, variances), flattest)
+
+    def start(parts: Any, _: Any) -> Any:
+        pairs = zip(evidence, parts, strict=True)
+        centres = [x[:items] for piece, x in pairs if isinstance(piece, ExpandedReports)]
+        return contrasts.T @ jnp.log(sum(centres) / len(centres)) if centres else jnp.zeros(items - 1)
+
+    def moments(piece: Any, t: Any) -> Any:
+        return piece.moments(theta(t))
+
+    geometry = Geometry(target, information, start, flattest, moments)
+    return peak_chain(evidence, geometry, lambda t: {"theta": theta(t)}, settings)

@@ -1,0 +1,236 @@
+"""`tacit init` and `tacit check`: only names are read, blanks are refused, a plan is explained to who approves it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tacit
+from tacit.cli.template import filled, skeleton, toml_key, toml_value
+from tacit.report.approval import learnable, noise_table, sensitivity_sentence, statement
+from tacit.sources.open import header_of
+
+TOOL = str(Path(sys.executable).parent / "tacit")
+SECRET = "4711"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "rows.csv").write_text(f"age,body mass,smoker\n{SECRET},22.5,yes\n31,{SECRET},no\n")
+    return tmp_path
+
+
+def run(folder, *words, code=0, env=None):
+    done = subprocess.run([TOOL, *words], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
+    assert done.returncode == code, (words, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_a_skeleton_holds_names_and_no_value_and_check_refuses_its_blanks(folder):
+    assert "tacit check plan.toml" in run(folder, "init", "rows.csv").stdout
+    text = (folder / "plan.toml").read_text()
+    assert SECRET not in text
+    assert "22.5" not in text
+    tables = tomllib.loads(text)
+    assert tables["schema"] == {"age": [], "body mass": [], "smoker": []}
+    assert tables["budget"] == {"epsilon": ""}
+    refused = run(folder, "check", "plan.toml", code=2).stderr
+    assert refused.startswith("Error: Expected blanks=6 to be filled in")
+    assert refused.count("\n") == 1
+
+
+def test_it_never_overwrites_and_reads_nothing_but_the_header(folder):
+    (folder / "plan.toml").write_text("dear to somebody")
+    assert "not to exist" in run(folder, "init", "rows.csv", code=2).stderr
+    assert (folder / "plan.toml").read_text() == "dear to somebody"
+    assert "data" in run(folder, "init", "rows.csv", "-o", "rows.csv", code=2).stderr
+    # Rows that are no text at all do not matter, as they are not read.
+    (folder / "odd.csv").write_bytes(b"a,b\n\xff\xfe,\x00\n")
+    run(folder, "init", "odd.csv", "-o", "odd.toml")
+    plain = json.loads(run(folder, "init", "rows.csv", "-o", "other.toml", "--json").stdout)
+    assert plain == {"plan": "other.toml", "columns": {"age": None, "body mass": None, "smoker": None}}
+
+
+def test_types_come_from_a_schema_and_levels_do_not(folder):
+    table = pa.table({"age": pa.array([1, 2], pa.int32()), "sex": pa.array(["m", SECRET]).dictionary_encode()})
+    pq.write_table(table, folder / "rows.parquet")
+    assert header_of(folder / "rows.parquet") == {"age": "int32", "sex": "dictionary"}
+    run(folder, "init", "rows.parquet")
+    text = (folder / "plan.toml").read_text()
+    assert "# int32" in text
+    assert SECRET not in text
+
+
+@pytest.mark.parametrize("first", [f"{SECRET},31", f"a,a{SECRET},a,a{SECRET}", "a,,b", f"-1.5e3,{SECRET}x"])
+def test_a_file_without_a_header_is_refused_and_its_row_not_shown(folder, first):
+    (folder / "bare.csv").write_text(first + "\n1,2\n")
+    refused = run(folder, "init", "bare.csv", code=2).stderr
+    assert "header" in refused
+    assert SECRET not in refused
+    assert not (folder / "plan.toml").exists()
+
+
+def test_any_name_and_value_survives_being_written():
+    names = ["plain", "body mass", 'quote"d', "back\\slash", "ümlaut", "dot.ted"]
+    tables = tomllib.loads(skeleton(dict.fromkeys(names)))
+    assert list(tables["schema"]) == names
+    for value in (True, 3, -2.5, "a\tb", [1, 2], ["x", 'y"'], {"levels": [0, 1], "missing": 1}):
+        assert tomllib.loads(f"{toml_key('k k')} = {toml_value(value)}") == {"k k": value}
+    plan = tacit.Plan(tacit.Bernoulli("a b"), tacit.Schema({"a b": ["no", 'y"']}), tacit.ApproxDP(1.0, 1e-6))
+    assert tacit.Plan.from_toml(filled(plan)) == plan
+
+
+def test_on_a_terminal_it_asks(folder):
+    """A pseudo-terminal; every question is awaited before it is answered. A wrong answer is asked for again."""
+    answers = [
+        ("Family", "linaer"),
+        ("Family", "linear"),
+        ("Formula", "age ~ nobody"),
+        ("Formula", "age ~ smoker"),
+        ("age:", "18, 100"),
+        ("smoker:", "no, yes"),
+        ("epsilon", "0.5"),
+    ]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(folder)
+        os.execv(TOOL, [TOOL, "init", "rows.csv"])
+    seen, last = "", time.monotonic() + 120
+    for question, answer in answers:
+        start = len(seen)
+        while question not in seen[start:] or not seen.rstrip(" ").endswith(":"):
+            assert time.monotonic() < last, seen
+            if select.select([terminal], [], [], 1)[0]:
+                seen += os.read(terminal, 4096).decode()
+        os.write(terminal, f"{answer}\n".encode())
+        seen += "|"
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0, seen
+    os.close(terminal)
+    plan = tacit.Plan.load(folder / "plan.toml")
+    assert plan.model == tacit.LinearRegression("age ~ smoker")
+    assert plan.schema == tacit.Schema(age=(18, 100), smoker=["no", "yes"])
+    assert plan.budget == tacit.PureDP(0.5)
+
+
+def test_it_asks_for_all_that_the_family_needs(folder):
+    """The known spread of a normal mean: a word and a negative number are asked for again, nothing is lost."""
+    answers = "normal-mean\nage\nwide\n-4\n4\n18, 100\n0.5\n"
+    done = subprocess.run(
+        [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Expected sd=") == 2
+    assert tacit.Plan.load(folder / "plan.toml").model == tacit.NormalMean("age", 4.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# check
+
+SCHEMA = tacit.Schema(charges=(0, 65_000), age=(18, 65), smoker=["no", "yes"])
+LINEAR = tacit.Plan(tacit.LinearRegression("charges ~ age + smoker"), SCHEMA, tacit.PureDP(1.0))
+
+
+def test_check_says_all_that_is_asked_of_it(folder):
+    LINEAR.save(folder / "plan.toml")
+    said = run(folder, "check", "plan.toml").stdout
+    for word in ("Reads:", "Releases:", "Noise:", "Promises:", "Sensitivity:", "data-protection officer:", "learn:"):
+        assert word in said
+    assert "the coefficient of age" in said
+    rows = [line.split("\t") for line in run(folder, "check", "plan.toml", "--tsv").stdout.splitlines()]
+    assert rows[0] == ["statistic", "noise", "sd"]
+    assert [row[0] for row in rows[1:]] == list(LINEAR.statistic().entries)
+    assert float(rows[1][2]) == LINEAR.noise().sd[0] / LINEAR.statistic().unit
+    plain = json.loads(run(folder, "check", "plan.toml", "--json").stdout)
+    assert plain["statement"] == statement(LINEAR)
+    assert len(plain["statistics"]) == len(LINEAR.statistic().entries)
+    assert "--tsv" in run(folder, "check", "plan.toml", "--json", "--tsv", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (LINEAR, ["pure differential privacy", "epsilon = 1", "any one row"]),
+        (
+            tacit.Plan(LINEAR.model, SCHEMA, tacit.ZCDP(0.5), tacit.AddNoise(unit=tacit.Person("id", 3))),
+            ["zero-concentrated", "rho = 0.5", "all rows of any one person, as id"],
+        ),
+        (
+            tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(2.0), tacit.Local()),
+            ["Each person's report", "epsilon = 2", "the answers of that person"],
+        ),
+    ],
+)
+def test_the_statement_names_definition_numbers_and_unit(plan, words):
+    for word in words:
+        assert word in statement(plan)
+    assert statement(plan).endswith(".")
+    assert "Not: anything about a single row" in learnable(plan)
+
+
+def test_draws_that_nothing_infers_from_are_points():
+    """The families with a method for draws keep their intervals; the others promise none."""
+    logistic = tacit.Plan(
+        tacit.LogisticRegression("smoker ~ age"), SCHEMA, tacit.GDP(1.0), tacit.PosteriorSample(draws=3)
+    )
+    assert "as 3 random draws: points, without an interval" in learnable(logistic)
+    assert "with an interval" not in learnable(logistic)
+    softmax = tacit.Plan(
+        tacit.SoftmaxRegression("smoker ~ age"), SCHEMA, tacit.ApproxDP(1.0, 1e-5), tacit.PosteriorSample()
+    )
+    assert "as 1 random draw: points" in learnable(softmax)
+    share = tacit.Plan(
+        tacit.Bernoulli("smoker"), SCHEMA, tacit.RenyiDP(order=2, epsilon=1.0), tacit.PosteriorSample(n=100)
+    )
+    for plan in (share, LINEAR):
+        assert "each with an interval that includes the noise" in learnable(plan)
+
+
+def test_the_sensitivity_and_noise_are_the_plan_s():
+    said = sensitivity_sentence(LINEAR)
+    assert f"{float(LINEAR.sensitivity().l1 / LINEAR.statistic().unit):.4g}" in said
+    local = tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(2.0), tacit.Local())
+    assert sensitivity_sentence(local) is None
+    assert noise_table(local) == []
+
+
+def test_no_color_in_pipes_nor_where_nobody_wants_them(folder):
+    """In a pipe never, whatever the environment says; on a terminal not with NO_COLOR, and else in bold."""
+    LINEAR.save(folder / "plan.toml")
+    said = run(folder, "check", "plan.toml", env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "40"}).stdout
+    assert "\x1b" not in said
+    assert "\x1b" not in on_terminal(folder, {"NO_COLOR": "1", "TERM": "xterm-256color"}, "check", "plan.toml")
+    assert "\x1b[1m" in on_terminal(folder, {"TERM": "xterm-256color"}, "check", "plan.toml")
+
+
+def on_terminal(folder, env, *words):
+    """What a command shows on a pseudo-terminal."""
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(folder)
+        os.execve(TOOL, [TOOL, *words], {**kept, **env})
+    seen = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other end is closed
+        while part := os.read(terminal, 4096):
+            seen += part
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0, seen
+    return seen.decode()
+
+
+def test_the_shell_can_complete_commands(folder):
+    env = {**os.environ, "_TACIT_COMPLETE": "complete_bash", "COMP_WORDS": "tacit des", "COMP_CWORD": "1"}
+    assert run(folder, env=env).stdout.split() == ["design"]
