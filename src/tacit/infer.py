@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import InputError, RefusedError, did_you_mean, expected
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.conjugate import ConjugateModel
@@ -48,6 +48,7 @@ def infer(
     draws: int = 1000,
     warmup: int = 500,
     leaps: int | None = None,
+    anyway: bool = False,
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
@@ -60,7 +61,12 @@ def infer(
 
     Hamiltonian trajectories go on until they turn back. ``leaps`` gives all of them that many leaps instead, which is
     made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary show where they do not.
+
+    A posterior whose chains failed is refused: `RefusedError` says why and what to try, and the release stays as it is.
+    ``anyway=True`` returns it all the same, with that as its first warning.
     """
+    if not isinstance(anyway, bool):
+        raise expected("anyway", anyway, "to be True or False")
     found, surveys = _evidence(release)
     releases = sites_in_order(found, same_rows=same_rows) if found else []
     settings = check_settings(warmup=warmup, draws=draws, chains=chains, seed=seed, leaps=leaps)
@@ -102,7 +108,10 @@ def infer(
             **({"screens": json.dumps([one.to_plain() for one in screens])} if screens else {}),
         },
     )
-    return Posterior(tree)
+    posterior = Posterior(tree)
+    if not anyway and (failure := posterior.failure()) is not None:
+        raise RefusedError(failure)
+    return posterior
 
 
 def _site(releases: Sequence[Release]) -> Site:

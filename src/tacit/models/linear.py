@@ -167,6 +167,11 @@ class LinearRegression(Regression, LocalModel):
         return {**found, "sigma": design.number_response.scale * draws["sigma"]}
 
     @property
+    def sums_must_fit(self) -> bool:
+        """They need not: second moments say all about a linear response, whatever the distribution of covariates."""
+        return False
+
+    @property
     def site_parameters(self) -> tuple[str, ...]:
         """Every site has its own law of the covariates."""
         return ("mu_x", "Sigma_x")

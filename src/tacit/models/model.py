@@ -213,6 +213,11 @@ class Model(ABC):
         return False
 
     @property
+    def sums_must_fit(self) -> bool:
+        """Whether sums that its own rows could hardly have speak against a posterior of this family."""
+        return True
+
+    @property
     def site_parameters(self) -> tuple[str, ...]:
         """The parameters that every site has for itself when several are pooled; the others are shared."""
         return ()
