@@ -23,7 +23,7 @@ def failure_of(posterior: Posterior) -> str | None:
     elif (share := divergent(posterior)) > MOST_DIVERGING:
         what = f"not to diverge in most of their draws ({100 * share:.0f}% did)"
     elif (worst := _largest_r_hat(posterior)) > _FAILED_R_HAT:
-        what = f"to agree (largest R-hat {worst:.3g}, above {_FAILED_R_HAT})"
+        what = f"to agree (largest R-hat {worst:.3f}, above {_FAILED_R_HAT})"
     if what is None:
         return None
     return (
