@@ -21,7 +21,7 @@ from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.plan import Plan, as_plan
-from tacit.posterior.warnings import MOST_DIVERGING
+from tacit.posterior.convergence import MOST_DIVERGING
 
 PROBABILITIES = (0.5, 0.8, 0.95)
 _MANY_ROWS = 10_000  # from here on numpy's share of a simulation is large enough for threads to help

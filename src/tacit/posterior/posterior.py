@@ -8,10 +8,9 @@ saved posterior explains itself.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.posterior.checksum import sealed
+from tacit.posterior.convergence import array_stats, failure_of, r_hat
 from tacit.posterior.file import file_content, open_posterior
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
-from tacit.posterior.warnings import failure_of, r_hat, warnings_about
 from tacit.release import Release
 from tacit.reports import PublishedReports
 from tacit.screen_release import Screen
@@ -218,6 +217,7 @@ class Posterior:
 
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers; empty when all is well."""
+        from tacit.posterior.warnings import warnings_about
 
         return warnings_about(self)
 
@@ -269,10 +269,10 @@ def _row(name: str, values: Any, probability: float) -> Row:
     """The summary of one number from its draws (chains, draws)."""
     import numpy as np
 
-    stats = _array_stats()
+    stats = array_stats()
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places
         return Row(
             name=name,
             mean=float(values.mean()),
@@ -283,24 +283,6 @@ def _row(name: str, values: Any, probability: float) -> Row:
             ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
             r_hat=r_hat(values),
         )
-
-
-@cache
-def _array_stats() -> Any:
-    """ArviZ's statistics of arrays; it looks for its settings in the home as it is imported, and fails without one."""
-    homeless = False
-    try:
-        Path.home()
-    except RuntimeError:
-        homeless = True
-        os.environ["HOME"] = os.devnull
-    try:
-        import arviz_stats.base
-
-        return vars(arviz_stats.base)["array_stats"]
-    finally:
-        if homeless:
-            del os.environ["HOME"]
 
 
 def _labels(name: str, array: Any) -> list[str]:

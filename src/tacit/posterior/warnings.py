@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.models.prior_draws import BALL, clamped_share
 from tacit.models.replicated_sums import distances
+from tacit.posterior.convergence import divergent, failure_of, finite
 
 if TYPE_CHECKING:
     from tacit.posterior import Posterior
 
 _LARGEST_R_HAT, _FEWEST_DRAWS, _SOME_DIVERGING = 1.01, 400, 0.001
-_FAILED_R_HAT, MOST_DIVERGING = 1.1, 0.5  # beyond which a posterior is refused
 _HARDLY_MOVED = 0.9  # of the prior's spread is left in every number
 _FAR_FROM_PRIOR = 1.5  # of the prior's spreads, from its median to the posterior's
 _MISFIT = 8.0  # standard deviations; Laplace noise alone is that far off once in 80,000 numbers
@@ -22,8 +22,8 @@ _MUCH_CLAMPED, _MUCH_MOVED = 0.01, 0.1  # of a column's values; of the rows
 def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     """One sentence or two for each thing that may be wrong, the gravest first; empty when all is well."""
     found: list[str] = []
-    finite = _finite(posterior)
-    misfit = _about_the_fit(posterior) if finite else []
+    numbers = finite(posterior)
+    misfit = _about_the_fit(posterior) if numbers else []
     found += misfit
     failure = failure_of(posterior)
     if failure is not None:
@@ -33,53 +33,11 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     found += _about_the_cells(posterior)
     if failure is None:
         found += _about_the_sampler(posterior)
-    if finite:
+    if numbers:
         found += _about_the_data(posterior, fits=not misfit)
     if any(one.simulated for one in posterior.evidence):
         found.append("The release was simulated: it is about made-up rows.")
     return tuple(found)
-
-
-def failure_of(posterior: Posterior) -> str | None:
-    """Why the chains of a posterior cannot be used and what to try, in one sentence; None where they can."""
-    what = None
-    if not _finite(posterior):
-        what = "to have drawn finite numbers"
-    elif (divergent := _divergent(posterior)) > MOST_DIVERGING:
-        what = f"not to diverge in most of their draws ({100 * divergent:.0f}% did)"
-    else:
-        values = (array.reshape(*array.shape[:2], -1) for array in posterior.arrays().values())
-        worst = max((x for v in values for i in range(v.shape[2]) if (x := r_hat(v[:, :, i])) == x), default=1.0)
-        if worst > _FAILED_R_HAT:
-            what = f"to agree (largest R-hat {worst:.3g}, above {_FAILED_R_HAT})"
-    if what is None:
-        return None
-    return (
-        f"Expected the chains of method {posterior.method!r} {what}: try more warmup and draws, another method, or a "
-        "prior that says more; the release is as good as before, and anyway=True or --anyway shows these draws."
-    )
-
-
-def r_hat(values: Any) -> float:
-    """R-hat of one number from its draws (chains, draws); not a number where one chain or one value is all there is."""
-    import arviz_stats.base
-    import numpy as np
-
-    if len(values) < 2 or bool((values == values[0, 0]).all()):
-        return math.nan
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places: infinite R-hat
-        return float(vars(arviz_stats.base)["array_stats"].rhat(values))
-
-
-def _finite(posterior: Posterior) -> bool:
-    import numpy as np
-
-    return all(bool(np.isfinite(array).all()) for array in posterior.arrays().values())
-
-
-def _divergent(posterior: Posterior) -> float:
-    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
-    return float(stats["diverging"].values.mean()) if "diverging" in stats else 0.0
 
 
 def _about_the_fit(posterior: Posterior) -> list[str]:
@@ -130,9 +88,9 @@ def _about_the_sampler(posterior: Posterior) -> list[str]:
     least = min((min(r.ess_bulk, r.ess_tail) for r in rows if r.ess_bulk == r.ess_bulk), default=math.inf)
     if least < _FEWEST_DRAWS:
         found.append(f"Few effective draws (least {least:.0f}, below 400): draw more.")
-    divergent = _divergent(posterior)
-    if divergent > _SOME_DIVERGING:
-        found.append(f"{100 * divergent:.1f}% of the draws diverged: the sampler may have missed something.")
+    share = divergent(posterior)
+    if share > _SOME_DIVERGING:
+        found.append(f"{100 * share:.1f}% of the draws diverged: the sampler may have missed something.")
     return found
 
 
