@@ -14,7 +14,7 @@ import pytest
 
 import tacit
 from tacit.infer import _chain, check_settings, problem_of
-from tacit.likelihoods.conjugate_gram import Centred
+from tacit.likelihoods.conjugate_gram import Centred, log_density
 from tacit.models.gram_layout import noisy_grams
 from tacit.runtime.backend import float64, run
 from tacit.runtime.chain import Either
@@ -45,7 +45,7 @@ def test_the_law_of_the_gram_matrix_in_numpy_is_the_one_the_samplers_use():
         for one in entries:
             sums, block = layout.matrix(one)
             factor = jax.numpy.linalg.cholesky(block - jax.numpy.outer(sums, sums) / layout.n)
-            expected.append(float(fresh_gram.log_density(Centred(sums, factor), 0.0, layout.n, prior)))
+            expected.append(float(log_density(Centred(sums, factor), layout.n, prior)))
     found = fresh_gram.log_prior(layout, prior, entries)
     np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], rtol=1e-7, atol=1e-6)
 
@@ -74,12 +74,12 @@ def test_sites_that_share_their_coefficients_go_to_nuts():
 
 @pytest.mark.parametrize("budget", [tacit.PureDP(1.0), tacit.ApproxDP(0.7, 1e-6)], ids=["laplace", "normal"])
 def test_it_agrees_with_nuts_and_notices_weights_that_are_left_out(budget, monkeypatch):
-    problem, layout, prior, released = setting(plan_of(budget), 8_000)
+    problem, layout, prior, released = setting(plan_of(budget), 2_000)  # most proposals are no Gram matrices
     settings = check_settings(warmup=300, draws=1_000, chains=4, seed=0)
     chain = _chain(problem, "collapsed", settings)
     quick, sure = (run(one, released, chains=4, seed=5)[0] for one in (chain.quick, chain.sure))
     assert worst(quick, sure) < 6
-    monkeypatch.setattr(fresh_gram, "log_density", lambda centred, e, *_: 0.0 * centred.factor[-1, -1] - e**2 / 2)
+    monkeypatch.setattr(fresh_gram, "log_density", lambda centred, *_: 0.0 * centred.factor[-1, -1])
     flat = run(fresh_gram.fresh_chain(layout, prior, settings), released, chains=4, seed=5)[0]
     assert worst(flat, sure) > 6
 
@@ -116,5 +116,5 @@ def test_it_is_calibrated_and_without_its_weights_it_is_not(monkeypatch):
     assert study(20_000) > 1e-4
     monkeypatch.setattr(fresh_gram, "suits", lambda _layout, _prior, released: np.ones(len(released), bool))
     assert study(1_000) > 1e-4
-    monkeypatch.setattr(fresh_gram, "log_density", lambda centred, e, *_: 0.0 * centred.factor[-1, -1] - e**2 / 2)
+    monkeypatch.setattr(fresh_gram, "log_density", lambda centred, *_: 0.0 * centred.factor[-1, -1])
     assert study(1_001) < 1e-4

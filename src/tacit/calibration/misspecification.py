@@ -240,7 +240,6 @@ def _restated(disturbance: Disturbance, model: Model, design: Design, prior: Lin
         b0=prior.b0 * response**2,
         m0=_tuple(np.broadcast_to(prior.m0, (d,)) * numbers),
         psi0=_tuple(np.broadcast_to(prior.psi0, (d,)) * np.square(numbers)),
-        intercept_sd=prior.intercept_sd * response,
     )
 
 

@@ -4,10 +4,11 @@ p independent statements about linear functions of the p coefficients, V theta ~
 c the mean of the design vector and s_j^2 the variance of its column j (latent numbers, in the same joint posterior),
 
     V          = rows + lifted c'                                    a lifted row speaks of the predictor at the means
-    precisions = fixed + (by_sigma + by_spread s^2) / sigma^2        sigma^2 = 1 where a family has none
+    precisions = fixed + (by_sigma + by_spread (s^2 + 0.001)) / sigma^2        sigma^2 = 1 where a family has none
 
-So by_spread = 1 / k^2 says that theta_j has the standard deviation k sigma / s_j: a covariate's whole effect, from one
-standard deviation below its mean to one above, is about 2 k sigma, whatever its bounds are.
+So by_spread = 1 / k^2 says that theta_j has about the standard deviation k sigma / s_j: a covariate's whole effect,
+from one standard deviation below its mean to one above, is about 2 k sigma, whatever its bounds are. The 0.001 keeps
+the prior proper for a column, mapped to [-1, 1], that hardly varies.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+
+_LEAST = 1e-3
 
 
 class CoefficientPrior(NamedTuple):
@@ -29,9 +32,9 @@ class CoefficientPrior(NamedTuple):
     by_spread: Any
 
     @property
-    def plain(self) -> bool:
-        """Whether it depends on nothing but sigma."""
-        return not (self.lifted.any() or self.by_spread.any())
+    def scaled(self) -> bool:
+        """Whether every precision is a multiple of 1 / sigma^2, so that the prior is conjugate given the design."""
+        return not self.fixed.any()
 
     def statements(self, centre: Any) -> Any:
         """V."""
@@ -39,13 +42,15 @@ class CoefficientPrior(NamedTuple):
 
     def precisions(self, squares: Any, variance: Any = 1.0) -> Any:
         """Of the statements."""
-        return self.fixed + (self.by_sigma + self.by_spread * squares) / variance
+        return self.fixed + (self.by_sigma + self.by_spread * (squares + _LEAST)) / variance
 
     def normal(self, centre: Any, squares: Any, variance: Any = 1.0) -> tuple[Any, Any, Any]:
         """Mean and precision matrix of theta, and the logarithm of the latter's determinant."""
         v, precisions = self.statements(centre), self.precisions(squares, variance)
-        log_det = 2 * jnp.linalg.slogdet(v)[1] + jnp.sum(jnp.log(precisions))
-        return jnp.linalg.solve(v, self.means), (v.T * precisions) @ v, log_det
+        # Without named coefficients V differs from the identity in one row, whose first number is 1.
+        volume = 0.0 if self.scaled else 2 * jnp.linalg.slogdet(v)[1]
+        mean = jnp.linalg.solve(v, self.means) if np.any(self.means) else np.zeros(len(self.means))
+        return mean, (v.T * precisions) @ v, volume + jnp.sum(jnp.log(precisions))
 
     def place(self, t: Any, centre: Any, squares: Any, variance: Any = 1.0) -> Any:
         """theta made of p numbers t, which are standard normal under the prior."""
@@ -86,4 +91,4 @@ class NumberColumns(NamedTuple):
 def column_moments(gram: Any, n: Any, *, intercept: bool) -> tuple[Any, Any]:
     """Mean and variance of the design's columns from X'X; around 0 where there is no constant, which comes first."""
     centre = gram[0] / n if intercept else jnp.zeros(gram.shape[0])
-    return centre, jnp.maximum(jnp.diagonal(gram) / n - centre**2, 1e-12)
+    return centre, jnp.maximum(jnp.diagonal(gram) / n - centre**2, 0.0)

@@ -27,11 +27,11 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from tacit.likelihoods.coefficient_prior import CoefficientPrior
-from tacit.likelihoods.response import ConjugatePrior, Fit, ResponsePrior, Update, draw, log_evidence, update
+from tacit.likelihoods.response import Fit, ResponsePrior, Update, draw, log_evidence, update
 
 
 class Numbers(NamedTuple):
-    """The numbers of both priors."""
+    """The numbers of both priors; ``coefficients`` is that of theta, to which mu0 and lambda0 are near, or equal."""
 
     m0: Any
     kappa0: Any
@@ -41,17 +41,11 @@ class Numbers(NamedTuple):
     lambda0: Any
     a0: Any
     b0: Any
-    coefficients: CoefficientPrior | None = None
-
-    @property
-    def conjugate(self) -> ConjugatePrior:
-        """The prior of theta and sigma alone, where it is conjugate."""
-        return ConjugatePrior(self.mu0, self.lambda0, self.a0, self.b0)
+    coefficients: CoefficientPrior
 
     @property
     def response(self) -> ResponsePrior:
         """The prior of theta and sigma alone."""
-        assert self.coefficients is not None
         return ResponsePrior(self.coefficients, self.a0, self.b0, intercept=True)
 
 
@@ -80,7 +74,7 @@ def fit(centred: Centred, n: Any) -> Fit:
 
 def regression(centred: Centred, n: Any, prior: Numbers) -> Update:
     """The conjugate update of theta and sigma from the rows of one site."""
-    return update(Fit(*(part[None] for part in fit(centred, n))), n, prior.conjugate)
+    return update(Fit(*(part[None] for part in fit(centred, n))), n, prior.response)
 
 
 def covariates(centred: Centred, n: Any, prior: Numbers) -> tuple[Any, Any, Any]:

@@ -8,16 +8,16 @@ theta | sigma^2 ~ N(mu0, sigma^2 Lambda0^-1), sigma^2 ~ IG(a0, b0), with N rows 
     b_n = b0 + (sum_k RSS_k + sum_k (t_k - t)'G_k (t_k - t) + (t - mu0)'(G^-1 + Lambda0^-1)^-1 (t - mu0)) / 2
 
 with t = G^-1 sum_k G_k t_k. The last is a sum of positive terms, where the textbook form (bernstein2019, section 2.2,
-its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)) subtracts numbers of size N.
+its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)) subtracts numbers of size N. mu0 and Lambda0 may depend on G,
+as those of coefficients that know the spread of their columns do (`coefficient_prior`); |Lambda0| then counts.
 
-Any other normal prior of theta, with mean m and precision P, which may depend on G and sigma^2 (`coefficient_prior`),
-leaves sigma^2 as an unknown of its own. With Q = G / sigma^2 + P the sums then say of it, up to a constant,
+Where a coefficient has a prior of its own, which knows nothing of sigma, theta has mean m and precision P, and sigma^2
+is an unknown of its own. With Q = G / sigma^2 + P the sums then say of it, up to a constant,
 
     -N/2 log sigma^2 - RSS / (2 sigma^2) + 1/2 log|P| - 1/2 log|Q| - (t - m)'(sigma^2 G^-1 + P^-1)^-1 (t - m) / 2
 
-(that of the conjugate prior is the integral of this over sigma^2), and theta given sigma^2 is normal with precision Q.
-sigma^2 is written as v exp(width e), v about where it is largest and width = sqrt(2 / (N + 2 a0)), so that e has about
-a standard normal law whatever the sums are.
+and theta given sigma^2 is normal with precision Q. sigma^2 is written as v exp(width e), v about where it is largest
+and width = sqrt(2 / (N + 2 a0)), so that e has about a standard normal law whatever the sums are.
 """
 
 from __future__ import annotations
@@ -32,15 +32,6 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from tacit.likelihoods.coefficient_prior import CoefficientPrior, column_moments
 
 
-class ConjugatePrior(NamedTuple):
-    """theta | sigma^2 ~ N(mu0, sigma^2 lambda0^-1), sigma^2 ~ IG(a0, b0)."""
-
-    mu0: Any
-    lambda0: Any
-    a0: Any
-    b0: Any
-
-
 class ResponsePrior(NamedTuple):
     """sigma^2 ~ IG(a0, b0), theta as ``coefficients`` say; ``intercept`` if the first column is the constant."""
 
@@ -49,8 +40,13 @@ class ResponsePrior(NamedTuple):
     b0: Any
     intercept: bool
 
+    @property
+    def scaled(self) -> bool:
+        """Whether the prior is conjugate given the design, so that sigma is integrated out."""
+        return self.coefficients.scaled
+
     def normal(self, gram: Any, n: Any, variance: Any) -> tuple[Any, Any, Any]:
-        """Mean and precision of theta, and log|P|."""
+        """Mean and precision of theta, and the logarithm of the determinant of the latter."""
         return self.coefficients.normal(*column_moments(gram, n, intercept=self.intercept), variance)
 
 
@@ -63,12 +59,13 @@ class Fit(NamedTuple):
 
 
 class Update(NamedTuple):
-    """The Cholesky factor of Lambda_n, and mu_n, a_n, b_n."""
+    """The Cholesky factor of Lambda_n, mu_n, a_n, b_n, and log|Lambda0|."""
 
     root: Any
     mean: Any
     a: Any
     b: Any
+    log_det: Any
 
 
 def together(fits: Fit) -> Fit:
@@ -82,19 +79,34 @@ def together(fits: Fit) -> Fit:
     return Fit(gram, estimate, jnp.sum(fits.rss) + jnp.einsum("ki,kij,kj->", apart, fits.gram, apart))
 
 
-def update(fits: Fit, n: Any, prior: ConjugatePrior) -> Update:
+def update(fits: Fit, n: Any, prior: ResponsePrior) -> Update:
     """The conjugate update; ``n`` is the number of rows of all sites together."""
     gram, estimate, rss = together(fits)
-    root = jnp.linalg.cholesky(gram + prior.lambda0)
-    away = prior.lambda0 @ (estimate - prior.mu0)
+    mu0, lambda0, log_det = prior.normal(gram, n, 1.0)
+    root = jnp.linalg.cholesky(gram + lambda0)
+    away = lambda0 @ (estimate - mu0)
     correction = cho_solve((root, True), away)
-    spread = (estimate - prior.mu0) @ away - away @ correction
-    return Update(root, estimate - correction, prior.a0 + n / 2, prior.b0 + (rss + spread) / 2)
+    spread = (estimate - mu0) @ away - away @ correction
+    return Update(root, estimate - correction, prior.a0 + n / 2, prior.b0 + (rss + spread) / 2, log_det)
 
 
 def log_evidence(found: Update) -> Any:
-    """What theta and sigma leave behind when they are integrated out: -1/2 log|Lambda_n| - a_n log b_n."""
-    return -jnp.sum(jnp.log(jnp.diagonal(found.root))) - found.a * jnp.log(found.b)
+    """What theta and sigma leave behind when integrated out: 1/2 log|Lambda0| - 1/2 log|Lambda_n| - a_n log b_n."""
+    return found.log_det / 2 - jnp.sum(jnp.log(jnp.diagonal(found.root))) - found.a * jnp.log(found.b)
+
+
+def log_response(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> Any:
+    """The log density of (sums given X), or of (sums given X, e) where sigma is an unknown of its own."""
+    return log_evidence(update(fits, n, prior)) if prior.scaled else given_sigma(fits, n, prior, e).log_evidence
+
+
+def finished(fits: Fit, n: Any, prior: ResponsePrior, e: Any, gamma: Any, noise: Any) -> dict[str, Any]:
+    """theta and sigma given the sums: ``gamma`` of shape a_n decides sigma, or e does; ``noise`` is standard normal."""
+    if prior.scaled:
+        return placed(update(fits, n, prior), gamma, noise)
+    found = given_sigma(fits, n, prior, e)
+    theta = found.mean + solve_triangular(found.root, noise, lower=True, trans=1)
+    return {"theta": theta, "sigma": jnp.sqrt(found.variance)}
 
 
 class GivenSigma(NamedTuple):
@@ -131,17 +143,13 @@ def given_sigma(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> GivenSigma:
     return GivenSigma(root, mean, variance, value)
 
 
-def draw_given(found: GivenSigma, noise: Any) -> dict[str, Any]:
-    """theta and sigma, made of as many standard normal numbers as theta has."""
-    theta = found.mean + solve_triangular(found.root, noise, lower=True, trans=1)
-    return {"theta": theta, "sigma": jnp.sqrt(found.variance)}
-
-
 _GRID = np.linspace(-14.0, 14.0, 561)
 
 
 def draw_e(key: Any, fits: Fit, n: Any, prior: ResponsePrior, draws: int) -> Any:
-    """e given the sums alone, on a fine grid and uniform between its points."""
+    """e given the sums alone, on a fine grid and uniform between its points; zeros where nothing depends on it."""
+    if prior.scaled:
+        return jnp.zeros(draws)
     logs = jax.vmap(lambda e: given_sigma(fits, n, prior, e).log_evidence)(_GRID)
     for_point, for_step = jax.random.split(key)
     points = jnp.asarray(_GRID)[jax.random.categorical(for_point, logs, shape=(draws,))]

@@ -82,16 +82,25 @@ class LinearRegression(Regression, LocalModel):
         return {"theta": prior.draw_coefficients(design, law["sigma"], centre, squares, rng), **law}
 
     def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
-        """The law of covariates, then rows without a response, then theta given their moments, then the response."""
+        """The law of covariates, then rows without a response, then theta given their moments, then the response.
+
+        A weak prior makes rows that no bounds hold, and clamped rows are no longer the model's. So all is drawn anew
+        until hardly any row lies outside. Given the exact sums this says nothing about the parameters, because the
+        sums are sufficient, so the posterior is that of a prior without the condition as far as the noise is small.
+        """
         assert isinstance(prior, LinearPrior)
         if not prior.tied:
             return super().draw_together(prior, schema, n, rng)
         design = self.design(schema)
-        law = prior.draw_law(design, rng)
-        rows, cells = self._covariates(law, schema, n, rng)
-        moments = _moments(design, self._matrix(cells, schema, n))
-        parameters = {"theta": prior.draw_coefficients(design, law["sigma"], *moments, rng), **law}
-        return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
+        for _ in range(_TRIES):
+            law = prior.draw_law(design, rng)
+            rows, cells = self._covariates(law, schema, n, rng)
+            moments = _moments(design, self._matrix(cells, schema, n))
+            parameters = {"theta": prior.draw_coefficients(design, law["sigma"], *moments, rng), **law}
+            rows |= self._response(parameters, cells, schema, n, rng)
+            if _outside(rows, schema) <= _FEW_OUTSIDE:
+                break
+        return parameters, rows
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Numbers from the normal law of the covariates, levels with equal chances, the response from the model."""
@@ -233,6 +242,15 @@ class LinearRegression(Regression, LocalModel):
 
 
 _MADE_UP = 500  # rows
+_TRIES, _FEW_OUTSIDE = 1000, 0.002  # draws of parameters and rows; the share of a column's values outside its bounds
+
+
+def _outside(rows: Arrays, schema: Schema) -> float:
+    """The largest share of a column's numbers that lie outside its bounds."""
+    import numpy as np
+
+    numbers = [(values, schema.number(name)) for name, values in rows.items() if not isinstance(schema[name], Category)]
+    return max((float(np.mean((v < column.low) | (v > column.high))) for v, column in numbers), default=0.0)
 
 
 def _moments(design: Design, matrix: Any) -> tuple[Any, Any]:
@@ -317,7 +335,8 @@ def _for_gibbs(problem: Problem) -> tuple[NoisyGram, Numbers, bool]:
     least = len(design.columns) + 1
     if problem.n < least:
         raise expected("n", problem.n, f"to be at least {least}, for the Gram matrix to have full rank")
-    return noisy_grams(problem)[0], problem.prior.conjugate.numbers(design), problem.noise.limit == "laplace"
+    problem.prior.check_conjugate("gibbs")
+    return noisy_grams(problem)[0], problem.prior.numbers(design), problem.noise.limit == "laplace"
 
 
 def _augment(problem: Problem, settings: Settings) -> Chain:
@@ -350,7 +369,8 @@ def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, N
     least = len(design.columns) + 2
     if not least <= problem.n <= most:
         raise expected("n", problem.n, f"to be from {least} to {most} for the {method} method, which samples every row")
-    return noisy_grams(problem)[0], problem.prior.conjugate.numbers(design)
+    problem.prior.check_conjugate(method)
+    return noisy_grams(problem)[0], problem.prior.numbers(design)
 
 
 def _free(problem: Problem, settings: Settings) -> Chain:

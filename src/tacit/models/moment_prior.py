@@ -17,18 +17,15 @@ if TYPE_CHECKING:
     from tacit.likelihoods.coefficient_prior import CoefficientPrior
     from tacit.samplers.marginal_likelihood_glm import Numbers
 
-if TYPE_CHECKING:
-    from tacit.samplers.marginal_likelihood_glm import Numbers
-
 
 @dataclass(frozen=True)
 class MomentPrior(Prior):
     """In mapped units, where numbers lie in [-1, 1]:
 
-    the coefficient of a number ~ N(0, (slope / s_j)^2), s_j the standard deviation of that number in the law of the
-    rows; that of a level ~ N(0, (2 slope)^2), as an indicator's standard deviation is at most 1/2; the predictor at the
-    numbers' means and the reference levels ~ N(0, intercept_sd^2). Where ``theta_sd`` is given, theta ~ N(0,
-    diag(theta_sd^2)) instead, restricted to |theta| <= theta_radius if that is given, too. ``coefficients`` names
+    theta ~ N(0, diag(theta_sd^2)), restricted to |theta| <= theta_radius if that is given. Where ``theta_sd`` is None,
+    the coefficient of a number ~ N(0, (slope / s_j)^2), s_j about the standard deviation of that number in the law of
+    the rows (`coefficient_prior`); that of a level ~ N(0, (2 slope)^2), as an indicator's standard deviation is at most
+    1/2; the predictor at the numbers' means and the reference levels ~ N(0, intercept_sd^2). ``coefficients`` names
     coefficients with a mean and a standard deviation in the units of the data, which take the place of all that;
 
     chances of the cells ~ Dirichlet(alpha); within a cell x ~ N(mu_x, Sigma_x), mu_x ~ N(0, mean_sd^2);
@@ -45,7 +42,7 @@ class MomentPrior(Prior):
     shape: float
     alpha: float
     slope: float = 2.5
-    intercept_sd: float = 5.0
+    intercept_sd: float = 2.5
     coefficients: tuple[Statement, ...] = ()
 
     def __post_init__(self) -> None:
@@ -65,26 +62,15 @@ class MomentPrior(Prior):
                     raise expected(f"prior {name}", value, "to be positive numbers from 1e-9 to 1e9")
 
     @classmethod
-    def default(cls, cells: Cells, radius: float | None, *, unit: float = 1.0) -> Self:
-        """Weak where real tables are, from the number of covariates and the radius of their ball alone.
+    def default(cls, cells: Cells, radius: float | None, *, theta_sd: float) -> Self:
+        """Weak, from the number of covariates and the radius of their ball alone.
 
-        ``unit`` is the size of the linear predictor where its link does not fix it. In the box the mean of a number has
-        a standard deviation of 0.5 and its spread is about 0.4 or less, as far as anything goes that is read from
-        bounds. In a ball of radius R both shrink by R over what the sum of squares of so many normals does not exceed
-        in 99%.
+        A number has the predictive variance mean_sd^2 + scale^2. In the box both are 0.22, so that 99% lie in [-1, 1].
+        In a ball of radius R they shrink by R over what the sum of squares of so many normals does not exceed in 99%.
         """
         d = len(cells.numbers)
-        size = 1.0 if radius is None else min(1.0, radius * _NORMAL_99 / math.sqrt(_chi_square_99(d)))
-        return cls(
-            theta_sd=None,
-            theta_radius=None,
-            mean_sd=0.5 * size,
-            scale=0.4 * size,
-            shape=2.0,
-            alpha=1.0,
-            slope=2.5 * unit,
-            intercept_sd=5.0 * unit,
-        )
+        size = 0.22 if radius is None else 0.22 * min(1.0, radius * _NORMAL_99 / math.sqrt(_chi_square_99(d)))
+        return cls(theta_sd=theta_sd, theta_radius=None, mean_sd=size, scale=size, shape=2.0, alpha=1.0)
 
     def of_coefficients(self, cells: Cells) -> CoefficientPrior:
         """The statements about the coefficients."""

@@ -53,12 +53,8 @@ class MomentRegression(Regression, LocalModel):
         return Cells(self.design(schema))
 
     def default_prior(self, schema: Schema) -> MomentPrior:
-        """Weak and data-free: coefficients know the spread of their columns (`MomentPrior`)."""
-        return MomentPrior.default(self.cells(schema), self.radius, unit=self.predictor_unit(schema))
-
-    def predictor_unit(self, schema: Schema) -> float:
-        """The size of the linear predictor, where the link does not fix it."""
-        return 1.0
+        """Weak and data-free, with 99% of the covariates inside their bounds."""
+        return MomentPrior.default(self.cells(schema), self.radius, theta_sd=2.0)
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
         """Theta and the law of the covariates."""

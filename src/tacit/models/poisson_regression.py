@@ -59,10 +59,6 @@ class PoissonRegression(MomentRegression):
             raise expected("bounds", [column.low, column.high], f"of {name!r} to be 0 and a whole number up to 4096")
         return int(column.high)
 
-    def predictor_unit(self, schema: Schema) -> float:
-        """With the softplus link large rates are the predictor itself: a tenth of the largest count, at least 1."""
-        return 1.0 if self.link == "log" else max(1.0, self.most(schema) / 10)
-
     def statistic(self, schema: Schema) -> CountMoments:
         """Sums of products of covariates and count."""
         design = self.design(schema)

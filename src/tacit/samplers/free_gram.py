@@ -17,11 +17,11 @@ They have a weak prior (`row_laws`): s ~ Dirichlet(1), m ~ N(middle, (half/2)^2)
 T C T with T ~ half-normal(half/2) and C ~ LKJ(2). The response is treated exactly. With the least-squares estimate
 t = G^-1 X'y and the residual sum of squares RSS the target is, up to a constant and with respect to (t, log RSS),
 
-    p(s, m, S)  |G|^(1/2) RSS^((n-p)/2) evidence(G, t, RSS, e)  noise(z - entries)
+    p(s, m, S)  |G|^(1/2) |Lambda0|^(1/2) |G + Lambda0|^(-1/2) RSS^((n-p)/2) b_n^(-a_n)  noise(z - entries)
 
-The middle is the law of (X'y, y'y) given X with theta integrated out, with the Jacobian |G| RSS of (X'y, y'y) = (G t,
-RSS + t'G t); e stands for sigma^2. Several sites have such unknowns each, but for e; the evidence is then that of all
-sites together (`response`).
+The middle is the law of (X'y, y'y) given X with theta and sigma^2 integrated out, with the Jacobian |G| RSS of
+(X'y, y'y) = (G t, RSS + t'G t). Several sites have such unknowns each; the terms with Lambda0 and b_n are then those of
+all sites together (`response`). Where a coefficient has a prior of its own sigma is one more unknown, as e.
 
 Before sampling, damped Gauss-Newton steps find about the peak, and the unknowns are whitened by the information there.
 """
@@ -37,7 +37,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
 
-from tacit.likelihoods.response import Fit, ResponsePrior, draw_e, draw_given, given_sigma
+from tacit.likelihoods.response import Fit, ResponsePrior, draw_e, finished, given_sigma, log_response
 from tacit.likelihoods.row_laws import LawCoordinates, LawPrior
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, Settings
@@ -112,7 +112,7 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
         return coordinates.log_prior(u[: coordinates.size]) + log_det / 2 + (n - p) / 2 * u[-1]
 
     def log_model(u: Any, e: Any) -> Any:
-        together = given_sigma(jax.vmap(fit)(u, n), n.sum(), prior, e).log_evidence
+        together = log_response(jax.vmap(fit)(u, n), n.sum(), prior, e)
         return jnp.sum(jax.vmap(log_site)(u, n)) + together
 
     def information(u: Any, n: Any, sds: Any) -> Any:
@@ -150,7 +150,7 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
         origin, root = peak(best)
 
         def unwhitened(t: Any) -> Any:
-            return (origin + solve_triangular(root, t[:-1], lower=True, trans=1)).reshape(-1, size)
+            return (origin + solve_triangular(root, t[: origin.size], lower=True, trans=1)).reshape(-1, size)
 
         def target(t: Any) -> Any:
             u = unwhitened(t)
@@ -160,14 +160,14 @@ def free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: Settin
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        start = 0.3 * jax.random.normal(for_start, (origin.size + 1,))
+        start = 0.3 * jax.random.normal(for_start, (origin.size + (not prior.scaled),))
         positions, info = explore(for_chain, target, start, settings, dense=True, target=0.85, depth=8)
-        normals = jax.random.normal(for_parameters, (settings.draws, p))
+        numbers = _numbers(for_parameters, settings.draws, p, prior.a0 + n.sum() / 2)
 
-        def finish(t: Any, normals: Any) -> Arrays:
-            return draw_given(given_sigma(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior, t[-1]), normals)
+        def finish(t: Any, gamma: Any, noise: Any) -> Arrays:
+            return finished(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior, t[-1], gamma, noise)
 
-        return jax.vmap(finish)(positions, normals), info
+        return jax.vmap(finish)(positions, *numbers), info
 
     return chain
 
@@ -180,12 +180,18 @@ def naive_free_chain(sites: Sequence[FreeGram], prior: ResponsePrior, settings: 
         parts = split_by_site(released, [site.noises for site in sites])
         fits = [_projected(site, site.noises.best(part)) for site, part in zip(sites, parts, strict=True)]
         stacked = Fit(*(jnp.stack(part) for part in zip(*fits, strict=True)))
-        for_e, for_theta = jax.random.split(key)
+        for_e, for_numbers = jax.random.split(key)
         e = draw_e(for_e, stacked, n, prior, settings.draws)
-        normals = jax.random.normal(for_theta, (settings.draws, stacked.estimate.shape[1]))
-        return jax.vmap(lambda e, normals: draw_given(given_sigma(stacked, n, prior, e), normals))(e, normals), {}
+        numbers = _numbers(for_numbers, settings.draws, stacked.estimate.shape[1], prior.a0 + n / 2)
+        return jax.vmap(lambda e, *numbers: finished(stacked, n, prior, e, *numbers))(e, *numbers), {}
 
     return chain
+
+
+def _numbers(key: Any, draws: int, p: int, a: Any) -> tuple[Any, Any]:
+    """What `finished` makes theta and sigma of."""
+    for_gamma, for_normal = jax.random.split(key)
+    return jax.random.gamma(for_gamma, a, (draws,)), jax.random.normal(for_normal, (draws, p))
 
 
 def _projected(site: FreeGram, entries: Any) -> Fit:

@@ -1,14 +1,14 @@
 """Linear regression from a noisy Gram matrix where the noise is small: subtract fresh noise, and correct.
 
 Given the release z, the exact entries s have the density p(s) f(z - s), with p the law of the Gram matrix, every
-parameter integrated out but sigma^2 (`conjugate_gram`, `response`), and f that of the noise. The e that stands for
-sigma^2 is proposed from a t law around 0. p varies over the prior's range, which grows with
+parameter integrated out (`conjugate_gram`), and f that of the noise. p varies over the prior's range, which grows with
 n; f does not. So for many rows z minus fresh noise is nearly a draw, and Metropolis with such proposals and the weights
 p is exact (`independence`). A draw costs eight evaluations of p, all of them at once, where NUTS takes tens of
 gradients one after another: docs/benchmarks.md has what that is worth.
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
-`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, and for several releases.
+`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
+coefficient has a prior of its own.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.likelihoods.conjugate_gram import Centred, Numbers, fit, log_site
-from tacit.likelihoods.response import Fit, given_sigma
+from tacit.likelihoods.conjugate_gram import Centred, Numbers, log_density
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, Either, Settings
 from tacit.samplers.independence import independence
 from tacit.samplers.latent_gram import NoisyGram, collapsed_chain, draw_all
 
 _MOST = 1.0
-_WIDTH, _DEGREES = 1.05, 10.0  # of the proposals of e, whose law is about standard normal
 _LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
 
 
@@ -36,7 +34,7 @@ def gram_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) -
     """The posterior given noisy Gram matrices, by the quicker way that suits."""
     sure = collapsed_chain(sites, prior, settings)
     layout = sites[0]
-    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST:
+    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST or not prior.response.scaled:
         return sure
     return Either(lambda released: suits(layout, prior, released), fresh_chain(layout, prior, settings), sure)
 
@@ -46,27 +44,17 @@ def fresh_chain(layout: NoisyGram, prior: Numbers, settings: Settings) -> Chain:
     n, noises = argument([layout.n]), layout.noises.as_arguments()
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        def propose(key: Any) -> tuple[tuple[Centred, Any], Any]:
-            for_noise, for_e = jax.random.split(key)
-            sums, block = layout.matrix(released - noises.fresh(for_noise))
+        def propose(key: Any) -> tuple[Centred, Any]:
+            sums, block = layout.matrix(released - noises.fresh(key))
             centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
-            e = _WIDTH * jax.random.t(for_e, _DEGREES)
-            log_proposal = -(_DEGREES + 1) / 2 * jnp.log1p((e / _WIDTH) ** 2 / _DEGREES)
-            return (centred, e), log_density(centred, e, n[0], prior) - log_proposal
+            return centred, log_density(centred, n[0], prior)
 
         for_chain, for_parameters = jax.random.split(key)
         points, info = independence(for_chain, propose, settings.draws)
         keys = jax.random.split(for_parameters, settings.draws)
-        finish = jax.vmap(lambda k, c, e: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior, e))
-        return finish(keys, *points), info
+        return jax.vmap(lambda k, c: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior))(keys, points), info
 
     return chain
-
-
-def log_density(centred: Centred, e: Any, n: Any, prior: Numbers) -> Any:
-    """Log p of a Gram matrix and of the e that stands for sigma^2."""
-    fits = Fit(*(part[None] for part in fit(centred, n)))
-    return log_site(centred, n, prior) + given_sigma(fits, n, prior.response, e).log_evidence
 
 
 def suits(layout: NoisyGram, prior: Numbers, released: Any) -> Any:
@@ -88,7 +76,7 @@ def _variance(layout: NoisyGram, prior: Numbers, entries: Any) -> float:
 
 
 def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
-    """Log p of many Gram matrices (many, entries) at the likeliest sigma^2, in numpy; NaN if one is none."""
+    """`conjugate_gram.log_density` of many Gram matrices (many, entries), in numpy; NaN if one is none."""
     n, d = layout.n, layout.size - 1
     flat = np.zeros((len(entries), layout.size + layout.size * (layout.size + 1) // 2))
     flat[:, layout.order] = entries
@@ -107,29 +95,17 @@ def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
     gram = np.empty((len(entries), d + 1, d + 1))
     gram[:, 0, 0], gram[:, 0, 1:], gram[:, 1:, 0], gram[:, 1:, 1:] = n, sums[:, :-1], sums[:, :-1], block[:, :-1, :-1]
     intercepts = sums[:, -1] / n - np.sum(slopes * x_means, axis=1)
+    said = prior.coefficients
+    v = said.rows + said.lifted[:, None] * gram[:, 0, None] / n
+    precisions = said.precisions(np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2)
+    lambda0 = np.einsum("kji,kj,kjl->kil", v, precisions, v)
     estimate = np.concatenate([intercepts[:, None], slopes], axis=1)
-    squares = np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2
-    said = prior.response.coefficients
-    v = said.rows + said.lifted[:, None] * (gram[:, 0] / n)[:, None]
     away = np.einsum("kij,kj->ki", v, estimate) - said.means
-    variance = (rss + 2 * prior.b0) / (n + 2 * prior.a0)
-
-    def of_theta(variance: Any) -> tuple[Any, Any]:
-        """What the prior of theta adds, and the distance of the estimate from it, in units of log density."""
-        precisions = said.precisions(squares, variance[:, None])
-        q = gram / variance[:, None, None] + np.einsum("kji,kj,kjl->kil", v, precisions, v)
-        pull = np.einsum("kji,kj->ki", v, precisions * away)
-        held = np.linalg.solve(q, pull[..., None])[..., 0]
-        far = np.sum(precisions * away**2, axis=1) - np.sum(pull * held, axis=1)
-        return (np.sum(np.log(precisions), axis=1) - np.linalg.slogdet(q)[1]) / 2, far
-
-    for _ in range(2):
-        variance = (rss + 2 * prior.b0 + variance * of_theta(variance)[1]) / (n + 2 * prior.a0)
-    volume, far = of_theta(variance)
-    logs = [np.linalg.slogdet(matrix)[1] for matrix in (x_scatter, psi)]
-    return (
-        (n - d - 3) / 2 * logs[0]
-        - (prior.nu0 + n) / 2 * logs[1]
-        + ((n - d - 1) / 2 - 1) * np.log(rss)
-        + (volume - far / 2 - (n + 2 * prior.a0) / 2 * np.log(variance) - (rss + 2 * prior.b0) / (2 * variance))
+    pull = np.einsum("kji,kj->ki", v, precisions * away)
+    held = np.linalg.solve(gram + lambda0, pull[..., None])[..., 0]
+    b = prior.b0 + (rss + np.sum(precisions * away**2, axis=1) - np.sum(pull * held, axis=1)) / 2
+    logs = [np.linalg.slogdet(matrix)[1] for matrix in (x_scatter, psi, gram + lambda0, lambda0)]
+    weights = (n - d - 3) / 2, -(prior.nu0 + n) / 2, -1 / 2, 1 / 2
+    return sum(w * log for w, log in zip(weights, logs, strict=True)) + (
+        ((n - d - 1) / 2 - 1) * np.log(rss) - (prior.a0 + n / 2) * np.log(b)
     )

@@ -1,9 +1,9 @@
 """Linear regression from a noisy Gram matrix: sample the exact matrix, integrate everything else out.
 
 Unknown: the Gram matrix of (1, w), w = (x, y), as the sums of w and the log-Cholesky coordinates of its centred
-scatter, so that every point is a possible matrix. And sigma^2, as e (`response`). Target: the law of x
-(`conjugate_gram`) and that of the response (`response`), theta and the law of x integrated out, times the density of
-the noise. The parameters given both are then drawn exactly. Several sites have a matrix each and share theta and sigma.
+scatter, so that every point is a possible matrix. Target: its normal-Wishart density (`conjugate_gram`) times the
+density of the noise. The parameters given the matrix are then drawn exactly. Several sites have a matrix each and share
+theta and sigma. Where a coefficient has a prior of its own sigma is one more unknown, as e (`response`).
 
 Coordinates. The chain starts at the release, drawn towards the prior mean by the precision of each, with the centred
 block made positive definite. Around that start u0 it samples t in u = u0 + J^-1 diag(s) t, J the derivative of the
@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.likelihoods.conjugate_gram import Centred, Numbers, fit, log_site, placed_covariates
-from tacit.likelihoods.response import draw_e, draw_given, given_sigma
+from tacit.likelihoods.response import draw_e, finished, log_response
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.samplers.explore import explore
@@ -128,7 +128,7 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
         scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(steps))
 
         def place(t: Any) -> Any:
-            return origin + jnp.einsum("kij,kj->ki", scaling, t[:-1].reshape(origin.shape))
+            return origin + jnp.einsum("kij,kj->ki", scaling, t[: origin.size].reshape(origin.shape))
 
         def target(t: Any) -> Any:
             u = place(t)
@@ -136,11 +136,11 @@ def collapsed_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settin
             exact = jax.vmap(entries)(u, n)
             noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
             alone = jnp.sum(jax.vmap(lambda c, rows: log_site(c, rows, prior))(centred, n))
-            together = given_sigma(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1]).log_evidence
+            together = log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1])
             return alone + together + log_jacobian(u) + noise
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        first = 0.1 * jax.random.normal(for_start, (origin.size + 1,))
+        first = 0.1 * jax.random.normal(for_start, (origin.size + (not prior.response.scaled),))
         # A full metric helps where noise dominates, but one of many entries cannot be learnt from so few draws.
         dense = 5 * origin.size <= settings.warmup
         positions, info = explore(for_chain, target, first, settings, target=_ACCEPTED, dense=dense)
@@ -182,18 +182,18 @@ def naive_chain(sites: Sequence[NoisyGram], prior: Numbers, settings: Settings) 
     return chain
 
 
-def draw_all(key: Any, centred: Centred, n: Any, prior: Numbers, e: Any) -> Arrays:
+def draw_all(key: Any, centred: Centred, n: Any, prior: Numbers, e: Any = 0.0) -> Arrays:
     """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own.
 
     All gamma numbers come from one call and all normal ones from another, as every call takes a second to compile.
     """
     for_gamma, for_normal = jax.random.split(key)
-    found = given_sigma(jax.vmap(fit)(centred, n), n.sum(), prior.response, e)
     sites, d = len(n), centred.sums.shape[1] - 1
-    gammas = jax.random.gamma(for_gamma, (prior.nu0 + n[:, None] - np.arange(d)) / 2)
-    normals = jax.random.normal(for_normal, (found.mean.size + sites * (d + 1) * d,))
-    law = jax.vmap(lambda c, rows, *numbers: placed_covariates(c, rows, prior, *numbers))(
-        centred, n, gammas, normals[found.mean.size :].reshape(sites, d + 1, d)
-    )
+    degrees = prior.nu0 + n[:, None] - np.arange(d)
+    gammas = jax.random.gamma(for_gamma, jnp.append(prior.a0 + n.sum() / 2, degrees / 2))
+    normals = jax.random.normal(for_normal, (d + 1 + sites * (d + 1) * d,))
+    own = gammas[1:].reshape(sites, d), normals[d + 1 :].reshape(sites, d + 1, d)
+    law = jax.vmap(lambda c, rows, *numbers: placed_covariates(c, rows, prior, *numbers))(centred, n, *own)
     law = law if sites > 1 else {name: value[0] for name, value in law.items()}
-    return {**draw_given(found, normals[: found.mean.size]), **law}
+    fits = jax.vmap(fit)(centred, n)
+    return {**finished(fits, n.sum(), prior.response, e, gammas[0], normals[: d + 1]), **law}
