@@ -21,7 +21,7 @@ from tacit.runtime.chain import Arrays, Chain, Settings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
-_LEARNED = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+_LEARNED = (0.2, 0.4, 0.8, 1.6, 3.2)
 _MANY = 5  # levels, from which on the default prior learns the concentration
 
 
@@ -29,7 +29,7 @@ _MANY = 5  # levels, from which on the default prior learns the concentration
 class DirichletPrior(Prior):
     """theta ~ Dirichlet(concentration): one number for all levels, or one each. The default is uniform.
 
-    None, the default from 5 levels on, learns one number for all: it is as likely to be each of 0.1, 0.2, ... 3.2. Many
+    None, the default from 5 levels on, learns one number for all: it is as likely to be each of 0.2, 0.4, ... 3.2. Many
     levels under a uniform prior are pulled to equal shares by as many made-up rows as there are levels.
     """
 
