@@ -44,6 +44,7 @@ WINDOW = 16
 _GROWTH = 4
 _LINES = 12
 _SHRINKAGES = np.array([1.0, 0.5, 0.25, 0.1])
+_LEAST_NOISE = 0.1  # of a count, for the guide alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,8 @@ class _Law:
         """That of a normal law that fits (t, g)."""
         noises = self.problem.noises
         best = jnp.stack([own.best(part) for own, part in zip(noises, parts, strict=True)])
-        sds = np.stack([own.sds for own in noises])
+        # Counts are whole: less noise than this says nothing more, and would make numbers that overflow.
+        sds = np.maximum(np.stack([own.sds for own in noises]), _LEAST_NOISE)
 
         def counts(x: Any) -> Any:
             return self.all_splits(x, whole=False)[0].reshape(len(parts), -1)

@@ -218,12 +218,15 @@ def _peak(z: Any, expected_sums: Any, moments: Any, size: int, scales: Any, *, l
 
     Each round fixes W, at first at t = 0, and takes damped Gauss-Newton steps (Levenberg and Marquardt): one that does
     not lower the objective is taken back and the damping grows. For Laplace noise W takes omega^2 at its mean given the
-    residual r, b|r| + b^2.
+    noise e, b|e| + b^2, and e as the part of the residual that is expected of the noise: where that is tiny, the
+    residual is the sums' own, and taken for noise it would be an omega that its prior excludes.
     """
 
     def round_(_round: int, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         best, _, variances = state
-        roots = jnp.linalg.cholesky(moments(best)[1] + _diagonal(variances))
+        covariance = moments(best)[1] + _diagonal(variances)
+        roots = jnp.linalg.cholesky(covariance)
+        noise = variances / jnp.diagonal(covariance, axis1=1, axis2=2)  # its share of the variance of a released sum
 
         def whitened(t: Any) -> tuple[Any, Any]:
             residual = z - expected_sums(t)
@@ -244,7 +247,7 @@ def _peak(z: Any, expected_sums: Any, moments: Any, size: int, scales: Any, *, l
 
         nothing = (jnp.inf, best, jnp.zeros(size), jnp.eye(size), jnp.zeros(z.shape))
         *_, best, _, information, residual = jax.lax.fori_loop(0, _STEPS, step, (best, jnp.asarray(0.05), *nothing))
-        return best, information, scales * jnp.abs(residual) + scales**2 if laplace else variances
+        return best, information, scales * jnp.abs(noise * residual) + scales**2 if laplace else variances
 
     first = 2.0 * scales**2 if laplace else scales**2
     return jax.lax.fori_loop(0, _ROUNDS, round_, (jnp.zeros(size), jnp.eye(size), first))
