@@ -13,6 +13,7 @@ from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, i
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior, Problem
+from tacit.models.prior_draws import largest_share_outside
 from tacit.models.regression import Design, Regression, as_radius
 from tacit.models.statistic_reports import STATISTICS, statistic_client, statistic_summary, with_reports
 from tacit.models.support import POSITIVE
@@ -98,7 +99,7 @@ class LinearRegression(Regression, LocalModel):
             moments = _moments(design, self._matrix(cells, schema, n))
             parameters = {"theta": prior.draw_coefficients(design, law["sigma"], *moments, rng), **law}
             rows |= self._response(parameters, cells, schema, n, rng)
-            if _outside(rows, schema) <= _FEW_OUTSIDE:
+            if largest_share_outside(rows, schema) <= _FEW_OUTSIDE:
                 break
         return parameters, rows
 
@@ -243,14 +244,6 @@ class LinearRegression(Regression, LocalModel):
 
 _MADE_UP = 500  # rows
 _TRIES, _FEW_OUTSIDE = 1000, 0.002  # draws of parameters and rows; the share of a column's values outside its bounds
-
-
-def _outside(rows: Arrays, schema: Schema) -> float:
-    """The largest share of a column's numbers that lie outside its bounds."""
-    import numpy as np
-
-    numbers = [(values, schema.number(name)) for name, values in rows.items() if not isinstance(schema[name], Category)]
-    return max((float(np.mean((v < column.low) | (v > column.high))) for v, column in numbers), default=0.0)
 
 
 def _moments(design: Design, matrix: Any) -> tuple[Any, Any]:

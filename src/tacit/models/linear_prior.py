@@ -71,17 +71,11 @@ class LinearPrior(Prior):
     def default(cls, design: Design) -> Self:
         """Weak, from the number of covariates alone.
 
-        Plain numbers: bounds are public and generous, so columns fill a part of [-1, 1]. 95% of the prior of the
-        residual sd, and of the sd of a covariate, lie between 0.05 and 0.3; a covariate's mean has 3 times its sd.
-
-        Other designs, whose covariates have no normal law. Response: sigma^2, the intercept and all slopes together
-        contribute equal shares of a predictive t with 6 degrees of freedom and scale 0.26 (its 99.5% point is 3.71).
-        Covariates, to simulate them: predictive t with 5 degrees of freedom and scale 0.24, so that 99% lie in [-1, 1].
+        Covariates: predictive t with 5 degrees of freedom and scale 0.24, so that 99% lie in [-1, 1] (the 99.5% point
+        of t_5 is 4.03). Response: sigma^2, the intercept and all slopes together contribute equal shares of a
+        predictive t with 6 degrees of freedom and scale 0.26 (its 99.5% point is 3.71).
         """
         covariates = _covariates(design)
-        if design.all_numeric:
-            a0, b0, kappa0, nu0, psi0 = 1.5, 0.01, 0.1, covariates + 2.0, 0.02
-            return cls(mu0=0.0, lambda0=None, a0=a0, b0=b0, m0=0.0, kappa0=kappa0, nu0=nu0, psi0=psi0)
         intercept = [1.0] if design.formula.intercept else []
         slopes = [float(max(1, covariates)) * 0.25] * (len(design.columns) - len(intercept))
         return cls(

@@ -73,6 +73,8 @@ class Regression(Model):
         for name in named:
             if name not in names:
                 raise expected("prior", name, f"to be a coefficient: {', '.join(names)}{did_you_mean(name, names)}")
+        if "slope" in numbers:  # it says something only where no fixed spread is said
+            numbers.setdefault("lambda0" if "lambda0" in known else "theta_sd", None)
         return default.replaced({**numbers, "coefficients": named})
 
     @property
