@@ -32,6 +32,11 @@ class CoefficientPrior(NamedTuple):
     by_spread: Any
 
     @property
+    def plain(self) -> bool:
+        """Whether it depends on no moment of the columns."""
+        return not (self.lifted.any() or self.by_spread.any())
+
+    @property
     def scaled(self) -> bool:
         """Whether every precision is a multiple of 1 / sigma^2, so that the prior is conjugate given the design."""
         return not self.fixed.any()

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from tacit.likelihoods.coefficient_prior import CoefficientPrior
@@ -31,7 +32,7 @@ from tacit.likelihoods.response import Fit, ResponsePrior, Update, draw, log_evi
 
 
 class Numbers(NamedTuple):
-    """The numbers of both priors; ``coefficients`` is that of theta, to which mu0 and lambda0 are near, or equal."""
+    """The numbers of both priors; ``coefficients``, if given, is that of theta, and mu0 and lambda0 are near it."""
 
     m0: Any
     kappa0: Any
@@ -41,12 +42,16 @@ class Numbers(NamedTuple):
     lambda0: Any
     a0: Any
     b0: Any
-    coefficients: CoefficientPrior
+    coefficients: CoefficientPrior | None = None
 
     @property
     def response(self) -> ResponsePrior:
-        """The prior of theta and sigma alone."""
-        return ResponsePrior(self.coefficients, self.a0, self.b0, intercept=True)
+        """The prior of theta and sigma alone; without ``coefficients`` that of mu0 and lambda0."""
+        said = self.coefficients
+        if said is None:
+            rows, nothing = np.linalg.cholesky(np.asarray(self.lambda0, float)).T, np.zeros(len(self.mu0))
+            said = CoefficientPrior(rows, nothing, rows @ self.mu0, nothing, nothing + 1, nothing)
+        return ResponsePrior(said, self.a0, self.b0, intercept=True)
 
 
 class Centred(NamedTuple):

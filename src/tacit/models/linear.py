@@ -85,23 +85,23 @@ class LinearRegression(Regression, LocalModel):
     def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         """The law of covariates, then rows without a response, then theta given their moments, then the response.
 
-        A weak prior makes rows that no bounds hold, and clamped rows are no longer the model's. So all is drawn anew
-        until hardly any row lies outside. Given the exact sums this says nothing about the parameters, because the
-        sums are sufficient, so the posterior is that of a prior without the condition as far as the noise is small.
+        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: all is drawn anew until hardly
+        any row lies outside. Given the exact sums, which are sufficient, that says nothing about the parameters.
         """
         assert isinstance(prior, LinearPrior)
         if not prior.tied:
             return super().draw_together(prior, schema, n, rng)
         design = self.design(schema)
-        for _ in range(_TRIES):
+
+        def once() -> tuple[Arrays, Arrays]:
             law = prior.draw_law(design, rng)
             rows, cells = self._covariates(law, schema, n, rng)
             moments = _moments(design, self._matrix(cells, schema, n))
             parameters = {"theta": prior.draw_coefficients(design, law["sigma"], *moments, rng), **law}
-            rows |= self._response(parameters, cells, schema, n, rng)
-            if largest_share_outside(rows, schema) <= _FEW_OUTSIDE:
-                break
-        return parameters, rows
+            return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
+
+        tries = (once() for _ in range(_TRIES))
+        return next((one for one in tries if largest_share_outside(one[1], schema) <= _FEW_OUTSIDE), None) or once()
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Numbers from the normal law of the covariates, levels with equal chances, the response from the model."""

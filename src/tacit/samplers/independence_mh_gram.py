@@ -95,7 +95,7 @@ def log_prior(layout: NoisyGram, prior: Numbers, entries: Any) -> Any:
     gram = np.empty((len(entries), d + 1, d + 1))
     gram[:, 0, 0], gram[:, 0, 1:], gram[:, 1:, 0], gram[:, 1:, 1:] = n, sums[:, :-1], sums[:, :-1], block[:, :-1, :-1]
     intercepts = sums[:, -1] / n - np.sum(slopes * x_means, axis=1)
-    said = prior.coefficients
+    said = prior.response.coefficients
     v = said.rows + said.lifted[:, None] * gram[:, 0, None] / n
     precisions = said.precisions(np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2)
     lambda0 = np.einsum("kji,kj,kjl->kil", v, precisions, v)
