@@ -85,8 +85,8 @@ class LinearRegression(Regression, LocalModel):
     def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         """The law of covariates, then rows without a response, then theta given their moments, then the response.
 
-        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: all is drawn anew until hardly
-        any row lies outside. Given the exact sums, which are sufficient, that says nothing about the parameters.
+        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: all is drawn anew until few
+        rows lie outside. Given the exact sums, which are sufficient, that says nothing about the parameters.
         """
         assert isinstance(prior, LinearPrior)
         if not prior.tied:
