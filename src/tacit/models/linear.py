@@ -78,9 +78,9 @@ class LinearRegression(Regression, LocalModel):
         """Theta and sigma, and the normal law of the covariates, whose moments stand for those of endless rows."""
         assert isinstance(prior, LinearPrior)
         design = self.design(schema)
-        law = prior.draw_law(design, rng)
+        law, t = prior.draw_law(design, rng)
         centre, squares = self._column_moments(law, prior, schema, rng)
-        return {"theta": prior.draw_coefficients(design, law["sigma"], centre, squares, rng), **law}
+        return {"theta": prior.place(design, law["sigma"], centre, squares, t), **law}
 
     def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         """The law of covariates, then rows without a response, then theta given their moments, then the response.
@@ -94,10 +94,10 @@ class LinearRegression(Regression, LocalModel):
         design = self.design(schema)
 
         def once() -> tuple[Arrays, Arrays]:
-            law = prior.draw_law(design, rng)
+            law, t = prior.draw_law(design, rng)
             rows, cells = self._covariates(law, schema, n, rng)
             moments = _moments(design, self._matrix(cells, schema, n))
-            parameters = {"theta": prior.draw_coefficients(design, law["sigma"], *moments, rng), **law}
+            parameters = {"theta": prior.place(design, law["sigma"], *moments, t), **law}
             return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
 
         tries = (once() for _ in range(_TRIES))

@@ -144,26 +144,25 @@ class LinearPrior(Prior):
             lifted[place] = by_sigma[place] = by_spread[place] = 0.0
         return CoefficientPrior(rows, lifted, means, fixed, by_sigma, by_spread)
 
-    def draw_law(self, design: Design, rng: Any) -> Arrays:
-        """One draw of sigma, mu_x and Sigma_x."""
+    def draw_law(self, design: Design, rng: Any) -> tuple[Arrays, Any]:
+        """One draw of sigma, mu_x and Sigma_x, and the standard normal numbers that theta is made of."""
         import numpy as np
 
         d = _covariates(design)
         if self.nu0 <= d - 1:
             raise expected("prior nu0", self.nu0, f"to be above {d - 1}")
-        variance = self.b0 / rng.gamma(self.a0)
+        variance, t = self.b0 / rng.gamma(self.a0), rng.standard_normal(len(design.columns))
         # Bartlett: A lower triangular with chi variates on its diagonal; (L A^-T)(L A^-T)' is inverse Wishart.
         a = np.tril(rng.standard_normal((d, d)), -1) + np.diag(np.sqrt(rng.chisquare(self.nu0 - np.arange(d))))
         half = np.linalg.solve(a, np.diag(np.sqrt(_spread("psi0", self.psi0, d)))).T
         mean = _spread("m0", self.m0, d) + half @ rng.standard_normal(d) / np.sqrt(self.kappa0)
-        return {"sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}
+        return {"sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}, t
 
-    def draw_coefficients(self, design: Design, sigma: float, centre: Any, squares: Any, rng: Any) -> Any:
-        """Theta given sigma and the mean and the variance of each column of the design."""
+    def place(self, design: Design, sigma: float, centre: Any, squares: Any, t: Any) -> Any:
+        """Theta made of t, given sigma and the mean and the variance of each column of the design."""
         import numpy as np
 
         said = self.of_coefficients(design)
-        t = rng.standard_normal(len(said.means))
         return np.linalg.solve(said.statements(centre), said.means + t / np.sqrt(said.precisions(squares, sigma**2)))
 
 
