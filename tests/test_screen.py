@@ -394,14 +394,14 @@ def made():
 
 @pytest.fixture(scope="module")
 def inferred(made):
-    return tacit.infer(made[0], draws=50, chains=2)
+    return tacit.infer(made[0], draws=50, anyway=True, chains=2)
 
 
 def test_an_inference_warns_first_of_all_and_reports(made, inferred, tmp_path):
     (release, screen), plain = made, inferred
     assert plain.screens == ()
     assert not any("spelling" in warning for warning in plain.warnings())
-    posterior = tacit.infer(release, screen=screen, draws=50, chains=2)
+    posterior = tacit.infer(release, screen=screen, draws=50, anyway=True, chains=2)
     assert "the spelling may differ" in posterior.warnings()[0]
     assert len(posterior.warnings()) > 1, "so that being the first says something"
     np.testing.assert_array_equal(posterior.draws("theta"), plain.draws("theta"))
@@ -440,9 +440,9 @@ def test_a_screen_of_something_else_is_refused(made, tmp_path):
     }
     for said, one in wrong.items():
         with pytest.raises(tacit.InputError, match=rf"^Expected screen=.*{said}.*\.$"):
-            tacit.infer(release, screen=one, draws=50)
+            tacit.infer(release, screen=one, draws=50, anyway=True)
     with pytest.raises(tacit.InputError, match="once for each dataset"):
-        tacit.infer(release, screen=[screen, screen], draws=50)
+        tacit.infer(release, screen=[screen, screen], draws=50, anyway=True)
     more = other(tacit.Schema(smoker=["No", "Yes"], age=(0, 1)))
     check_screens([more], [release])  # columns that it does not read may differ
 
@@ -469,7 +469,7 @@ def test_the_command(tmp_path, monkeypatch):
     screen = tacit.Screen.load(tmp_path / "screen.json")
     assert (screen.n, screen.dataset) == (4000, "people")
     run("privatize", "plan.toml", "people.csv", *paid, "-o", "release.json")
-    infer = ("infer", "release.json", "--draws", "50", "--screen", "screen.json")
+    infer = ("infer", "release.json", "--draws", "50", "--anyway", "--screen", "screen.json")
     assert "the spelling may differ" in json.loads(run(*infer, "-o", "p.nc", "--json"))["warnings"][0]
     assert "output" in run(*infer, "-o", "screen.json", refused=tacit.InputError)
     run("screen", "plan.toml", "people.csv", "--epsilon", "3", *paid, refused=tacit.RefusedError)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit._support.renamed import renamed_arguments
 from tacit.cell_screen import Screen, as_screen
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import InputError, RefusedError, did_you_mean, expected
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
@@ -59,6 +59,7 @@ def infer(
     draws: int = 1000,
     warmup: int = 500,
     num_leapfrog_steps: int | None = None,
+    anyway: bool = False,
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
@@ -72,7 +73,12 @@ def infer(
     Hamiltonian trajectories go on until they turn back. ``num_leapfrog_steps`` gives all of them that many leapfrog
     steps instead, which is made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary
     show where they do not.
+
+    A posterior whose chains failed is refused: `RefusedError` says why and what to try, and the release stays as it is.
+    ``anyway=True`` returns it all the same, with that as its first warning.
     """
+    if not isinstance(anyway, bool):
+        raise expected("anyway", anyway, "to be True or False")
     found, surveys = _evidence(release)
     releases = sites_in_order(found, same_rows=same_rows) if found else []
     settings = check_settings(
@@ -116,7 +122,10 @@ def infer(
             **({"screens": json.dumps([one.to_plain() for one in screens])} if screens else {}),
         },
     )
-    return Posterior(tree)
+    posterior = Posterior(tree)
+    if not anyway and (failure := posterior.failure()) is not None:
+        raise RefusedError(failure)
+    return posterior
 
 
 def _site(releases: Sequence[Release]) -> Site:
@@ -237,7 +246,7 @@ def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     default = mechanism.default_prior(plan.model, plan.schema)
     if isinstance(default, ScorePrior) and isinstance(plan.model, Regression) and isinstance(prior, Mapping):
         return default.said(prior, plan.model.design(plan.schema))
-    found = _changed(default, prior)
+    found = _changed(plan.model, plan.schema, default, prior)
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found
     assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one
@@ -246,14 +255,14 @@ def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
 
 def prior_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """The family's default prior, that prior with some numbers changed, or another one of its kind."""
-    return _changed(model.default_prior(schema), prior)
+    return _changed(model, schema, model.default_prior(schema), prior)
 
 
-def _changed(default: Prior, prior: Prior | Mapping[str, Any] | None) -> Prior:
+def _changed(model: Model, schema: Schema, default: Prior, prior: Prior | Mapping[str, Any] | None) -> Prior:
     if prior is None:
         return default
     if isinstance(prior, Mapping):
-        return default.replaced(prior)
+        return model.changed_prior(default, prior, schema)
     if type(prior) is not type(default):
         raise expected("prior", prior, f"to be a {type(default).__name__} or a mapping of its numbers")
     return prior

@@ -64,7 +64,7 @@ class _Estimator(BaseEstimator, ABC):
     ``ledger`` is a `Ledger` or its path, with ``dataset`` the name of the rows in it; ``ledger=None`` releases without
     one, as in `privatize`, and the release says so. It must be said: the default, False, is refused. ``public_inputs``
     says that rows which are predicted or scored, not those that are fitted, are public. ``method``, ``prior``,
-    ``seed``, ``chains``, ``draws`` and ``warmup`` go to `infer`.
+    ``seed``, ``chains``, ``draws``, ``warmup`` and ``anyway`` go to `infer`. Where it refuses, ``release_`` is there.
     """
 
     # With metadata routing an ensemble that resamples asks this before it copies rows; it is to pass weights instead,
@@ -89,6 +89,7 @@ class _Estimator(BaseEstimator, ABC):
         chains: int = 4,
         draws: int = 1000,
         warmup: int = 500,
+        anyway: bool = False,
     ) -> None:
         self.plan = plan
         self.ledger = ledger
@@ -101,6 +102,7 @@ class _Estimator(BaseEstimator, ABC):
         self.chains = chains
         self.draws = draws
         self.warmup = warmup
+        self.anyway = anyway
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Release the plan's statistic of the rows (X, y), charged to the ledger, and infer from the release.
@@ -131,6 +133,7 @@ class _Estimator(BaseEstimator, ABC):
             chains=self.chains,
             draws=self.draws,
             warmup=self.warmup,
+            anyway=self.anyway,
         )
         means = {row.name: row.mean for row in self.posterior_.coefficients()}
         names = self._regression().design(self.plan_.schema).names

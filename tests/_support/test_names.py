@@ -183,7 +183,7 @@ def everything(monkeypatch, capsys, folder, name):
     """All that the commands print about a plan whose column, level and data set have this name; the pages last."""
     monkeypatch.chdir(folder)
     folder.joinpath("plan.toml").write_text(plan_text(name, name, 1.0), "utf-8")
-    quick = ("--chains", "2", "--draws", "20", "--method", "naive")
+    quick = ("--chains", "2", "--draws", "20", "--anyway", "--method", "naive")
     tacit.Ledger.create("ledger.db").new_dataset(name, tacit.PureDP(5.0))
     tacit.privatize({name: ["no", name] * 20}, "plan.toml", ledger="ledger.db", dataset=name).save("release.json")
     commands = [

@@ -71,7 +71,7 @@ def template(tmp_path_factory):
     ledger.new_dataset("survey 2026", tacit.PureDP(2.5))
     release = tacit.privatize(folder / "rows.csv", plan, ledger=ledger, dataset="survey 2026")
     release.save(folder / "release.json")
-    tacit.infer(release, draws=20, chains=2, warmup=0, method="naive").save(folder / "posterior.nc")
+    tacit.infer(release, draws=20, anyway=True, chains=2, warmup=0, method="naive").save(folder / "posterior.nc")
     return folder
 
 
@@ -811,7 +811,7 @@ def test_columns_and_levels_of_any_name(folder, capsys, name):
     for words in (
         ("check", "named.toml"),
         ("privatize", "named.toml", "named.parquet", "-o", "named.json", "--no-ledger"),
-        ("infer", "named.json", "-o", "named.nc", "--draws", "8", "--method", "naive"),
+        ("infer", "named.json", "-o", "named.nc", "--draws", "8", "--anyway", "--method", "naive"),
         ("report", "named.nc", "-o", "named.html"),
     ):
         done = run(capsys, *words)

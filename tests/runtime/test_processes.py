@@ -156,7 +156,7 @@ import os, sys, tacit
 plan = tacit.Plan(tacit.Bernoulli("a"), tacit.Schema(a=["n", "y"]), tacit.PureDP(1.0))
 release = tacit.simulate(plan, n=50, seed=0).release
 if sys.argv[1] == "tacit":
-    tacit.infer(release, draws=20, chains=2, method="naive")
+    tacit.infer(release, draws=20, anyway=True, chains=2, method="naive")
 elif sys.argv[1] == "jax":
     import jax
     jax.numpy.zeros(3).sum().block_until_ready()
@@ -165,7 +165,7 @@ if child == 0:
     import signal
     signal.alarm(60)
     try:
-        tacit.infer(release, draws=20, chains=2, method="naive")
+        tacit.infer(release, draws=20, anyway=True, chains=2, method="naive")
         os._exit(0)
     except tacit.RefusedError as error:
         os.write(1, str(error).encode())
@@ -202,7 +202,7 @@ COMMANDS = {
     "tsv": ("check", "plan.toml", "--tsv"),
     "design": ("design", "plan.toml", "--n", "100"),
     "privatize": ("privatize", "plan.toml", "rows.csv", "-o", "out.json", "--ledger", "ledger.db", "--dataset", "a"),
-    "infer": ("infer", "release.json", "-o", "out.nc", "--draws", "20", "--method", "naive"),
+    "infer": ("infer", "release.json", "-o", "out.nc", "--draws", "20", "--anyway", "--method", "naive"),
     "cite": ("cite",),
     "ledger": ("ledger", "show", "ledger.db"),
 }

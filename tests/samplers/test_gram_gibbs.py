@@ -231,7 +231,7 @@ def test_conjugate_updates():
         np.zeros(1), 1.0, 3.0, np.eye(1), np.array([0.5, -1.0]), np.array([[1.5, 0.4], [0.4, 0.8]]), 3, 0.9
     )
     sums, block = np.array([1.5, 2.0]), np.array([[6.625, -3.925], [-3.925, 4.26]])
-    root, mean, a, b = regression(Centred(sums, np.linalg.cholesky(block - np.outer(sums, sums) / 5)), 5.0, prior)
+    root, mean, a, b, _ = regression(Centred(sums, np.linalg.cholesky(block - np.outer(sums, sums) / 5)), 5.0, prior)
     np.testing.assert_allclose(mean, [0.5833100050389116, -0.7586921225015397], rtol=1e-12)
     np.testing.assert_allclose(root @ root.T, [[6.5, 1.9], [1.9, 7.425]], rtol=1e-12)
     np.testing.assert_allclose([a, b], [5.5, 1.0155698169195453], rtol=1e-12)

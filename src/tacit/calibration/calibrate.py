@@ -23,6 +23,7 @@ from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan, as_plan
+from tacit.posterior.convergence import MOST_DIVERGING
 
 PROBABILITIES = (0.5, 0.8, 0.95)
 _MANY_ROWS = 10_000  # from here on numpy's share of a simulation is large enough for threads to help
@@ -64,6 +65,15 @@ class Calibration:
         from tacit.pages.notebook import calibration_card
 
         return calibration_card(self)
+
+    @property
+    def refused(self) -> Any:
+        """The trials that `tacit.infer` would refuse, as most of their draws diverged or some are no finite numbers.
+
+        Their ranks count all the same: a posterior must not be called calibrated because its failures are left out.
+        """
+        diverging = self.diagnostics.get("diverging")
+        return self.failed if diverging is None else self.failed | (diverging > MOST_DIVERGING)
 
     def ks(self) -> dict[str, float]:
         """For each number, the Kolmogorov-Smirnov distance between its ranks and the uniform distribution."""

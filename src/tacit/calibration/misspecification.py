@@ -7,7 +7,7 @@ what they were without the misspecification.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.errors import did_you_mean, expected
@@ -241,14 +241,15 @@ def _restated(
     by_coefficient = np.ones(len(design.columns))
     by_coefficient[[i for i, _ in places]] = numbers
     p, d = len(design.columns), len(places)
-    return LinearPrior(
+    if prior.coefficients:
+        raise expected("prior", prior.coefficients[0][0], "to be said of no coefficient where bounds are disturbed")
+    lambda0 = prior.lambda0
+    return replace(
+        prior,
         mu0=_tuple(np.broadcast_to(prior.mu0, (p,)) * response / by_coefficient),
-        lambda0=_tuple(np.broadcast_to(prior.lambda0, (p,)) * by_coefficient**2),
-        a0=prior.a0,
+        lambda0=None if lambda0 is None else _tuple(np.broadcast_to(lambda0, (p,)) * by_coefficient**2),
         b0=prior.b0 * response**2,
         m0=_tuple(np.broadcast_to(prior.m0, (d,)) * numbers),
-        kappa0=prior.kappa0,
-        nu0=prior.nu0,
         psi0=_tuple(np.broadcast_to(prior.psi0, (d,)) * np.square(numbers)),
     )
 

@@ -106,9 +106,10 @@ def simulate(
     rng = np.random.default_rng(seed)
     if isinstance(plan.mechanism, Newton):
         parameters, rows = _scored(plan, prior, parameters, n, misspecification, rng)
+    elif parameters is None:
+        whole = prior_for(plan.model, plan.schema, prior)
+        parameters, rows = plan.model.draw_together(whole, plan.schema, n, rng)
     else:
-        if parameters is None:
-            parameters = plan.model.draw_parameters(prior_for(plan.model, plan.schema, prior), plan.schema, rng)
         rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
     if misspecification is not None:
         rows = misspecification.applied(rows, dict(parameters), plan.model, plan.schema, rng)

@@ -58,15 +58,17 @@ class Study:
         rows = self.rows(self.found)
         covers = [row["covers_95"] for row in rows]
         low, high = f"{100 * min(covers):.1f}", f"{100 * max(covers):.1f}"
+        refused = int(self.found.refused.sum())
+        lost = f" (in {refused:,} of them `tacit infer` would refuse the posterior)" if refused else ""
         held = f"95% intervals held the truth {low if low == high else f'{low} to {high}'} times in 100"
         if self.calibrated:
-            return f"In {self.trials:,} simulated releases of {self.n:,} rows nothing speaks against it: {held}."
+            return f"In {self.trials:,} simulated releases of {self.n:,} rows{lost} nothing speaks against it: {held}."
         failed = int(self.found.failed.sum())
         if failed:
             return f"{failed} of {self.trials:,} trials had draws that are not numbers."
         worst = min(rows, key=lambda row: row["p"])
         return (
-            f"In {self.trials:,} simulated releases of {self.n:,} rows {worst['number']} is off "
+            f"In {self.trials:,} simulated releases of {self.n:,} rows{lost} {worst['number']} is off "
             f"(p = {worst['p']:.2g} after Bonferroni over {len(rows)} numbers); {held}."
         )
 
@@ -134,6 +136,7 @@ class Study:
             "seed": self.seed,
             "level": self.level,
             "failed": int(self.found.failed.sum()),
+            "refused": int(self.found.refused.sum()),
             "numbers": _finite(self.rows(self.found)),
             "mmd_squared": _finite(self.mmd),
             "robustness": _finite(self.robustness()) if self.robust else [],

@@ -47,6 +47,7 @@ def infer(
     chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
     draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,
     warmup: Annotated[int, typer.Option("--warmup", help="Draws thrown away first.")] = 500,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Save a posterior even if its chains failed.")] = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -74,6 +75,7 @@ def infer(
             chains=chains,
             draws=draws,
             warmup=warmup,
+            anyway=anyway,
         )
         posterior.save(output, overwrite=overwrite)
     rows = posterior.summary()
@@ -92,13 +94,14 @@ def infer(
     if as_tsv:
         print_tsv([vars(row) for row in rows])
         return
+    warnings = posterior.warnings()
+    for warning in warnings:
+        say(f"Note: {warning}")
     if natural:
         say("In the units of the data:")
         _print_summary(natural)
         say("Mapped, each column from its bounds to [-1, 1]:")
     _print_summary(rows)
-    for warning in posterior.warnings():
-        say(f"Note: {warning}")
     for assumption in posterior.assumes:
         say(f"Assumes: {assumption}.")
     say(f"Saved: {output}")

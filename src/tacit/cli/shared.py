@@ -81,7 +81,7 @@ def prior_changes(texts: Sequence[str]) -> dict[str, Any] | None:
     """``--prior NAME=VALUE`` options as changes to the default prior; None where there are none."""
     found: dict[str, Any] = {}
     for text in texts:
-        name, sign, value = text.partition("=")
+        name, sign, value = text.rpartition("=")
         try:
             numbers = [float(part) for part in value.split(",")]
         except ValueError:

@@ -26,13 +26,15 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 
+from tacit.likelihoods.coefficient_prior import CoefficientPrior
 from tacit.likelihoods.response import Fit, ResponsePrior, Update, draw, log_evidence, update
 
 
 class GramPriorParameters(NamedTuple):
-    """The numbers of both priors."""
+    """The numbers of both priors; ``coefficients``, if given, is that of theta, and mu0 and lambda0 are near it."""
 
     m0: Any
     kappa0: Any
@@ -42,11 +44,16 @@ class GramPriorParameters(NamedTuple):
     lambda0: Any
     a0: Any
     b0: Any
+    coefficients: CoefficientPrior | None = None
 
     @property
     def response(self) -> ResponsePrior:
-        """The prior of theta and sigma alone."""
-        return ResponsePrior(self.mu0, self.lambda0, self.a0, self.b0)
+        """The prior of theta and sigma alone; without ``coefficients`` that of mu0 and lambda0."""
+        said = self.coefficients
+        if said is None:
+            rows, nothing = np.linalg.cholesky(np.asarray(self.lambda0, float)).T, np.zeros(len(self.mu0))
+            said = CoefficientPrior(rows, nothing, rows @ self.mu0, nothing, nothing + 1, nothing)
+        return ResponsePrior(said, self.a0, self.b0, intercept=True)
 
 
 class Centred(NamedTuple):

@@ -8,7 +8,16 @@ theta | sigma^2 ~ N(mu0, sigma^2 Lambda0^-1), sigma^2 ~ IG(a0, b0), with N rows 
     b_n = b0 + (sum_k RSS_k + sum_k (t_k - t)'G_k (t_k - t) + (t - mu0)'(G^-1 + Lambda0^-1)^-1 (t - mu0)) / 2
 
 with t = G^-1 sum_k G_k t_k. The last is a sum of positive terms, where the textbook form (bernstein2019, section 2.2,
-its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)) subtracts numbers of size N.
+its mu_n read as (X'X + Lambda0)^-1 (X'y + Lambda0 mu0)) subtracts numbers of size N. mu0 and Lambda0 may depend on G,
+as those of coefficients that know the spread of their columns do (`coefficient_prior`); |Lambda0| then counts.
+
+Where a coefficient has a prior of its own, which knows nothing of sigma, theta has mean m and precision P, and sigma^2
+is an unknown of its own. With Q = G / sigma^2 + P the sums then say of it, up to a constant,
+
+    -N/2 log sigma^2 - RSS / (2 sigma^2) + 1/2 log|P| - 1/2 log|Q| - (t - m)'(sigma^2 G^-1 + P^-1)^-1 (t - m) / 2
+
+and theta given sigma^2 is normal with precision Q. sigma^2 is written as v exp(width e), v about where it is largest
+and width = sqrt(2 / (N + 2 a0)), so that e has about a standard normal distribution whatever the sums are.
 """
 
 from __future__ import annotations
@@ -17,16 +26,28 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
+
+from tacit.likelihoods.coefficient_prior import CoefficientPrior, column_moments
 
 
 class ResponsePrior(NamedTuple):
-    """theta | sigma^2 ~ N(mu0, sigma^2 lambda0^-1), sigma^2 ~ IG(a0, b0)."""
+    """sigma^2 ~ IG(a0, b0), theta as ``coefficients`` say; ``intercept`` if the first column is the constant."""
 
-    mu0: Any
-    lambda0: Any
+    coefficients: CoefficientPrior
     a0: Any
     b0: Any
+    intercept: bool
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the prior is conjugate given the design, so that sigma is integrated out."""
+        return self.coefficients.scaled
+
+    def normal(self, gram: Any, n: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """Mean and precision of theta, and the logarithm of the determinant of the latter."""
+        return self.coefficients.normal(*column_moments(gram, n, intercept=self.intercept), variance)
 
 
 class Fit(NamedTuple):
@@ -38,34 +59,101 @@ class Fit(NamedTuple):
 
 
 class Update(NamedTuple):
-    """The Cholesky factor of Lambda_n, and mu_n, a_n, b_n."""
+    """The Cholesky factor of Lambda_n, mu_n, a_n, b_n, and log|Lambda0|."""
 
     root: Any
     mean: Any
     a: Any
     b: Any
+    log_det: Any
+
+
+def together(fits: Fit) -> Fit:
+    """The fit to the rows of all sites, without an axis of sites."""
+    if len(fits.rss) == 1:
+        return Fit(fits.gram[0], fits.estimate[0], fits.rss[0])
+    gram = jnp.sum(fits.gram, axis=0)
+    cross = jnp.einsum("kij,kj->i", fits.gram, fits.estimate)
+    estimate = cho_solve((jnp.linalg.cholesky(gram), True), cross)
+    apart = fits.estimate - estimate
+    return Fit(gram, estimate, jnp.sum(fits.rss) + jnp.einsum("ki,kij,kj->", apart, fits.gram, apart))
 
 
 def update(fits: Fit, n: Any, prior: ResponsePrior) -> Update:
     """The conjugate update; ``n`` is the number of rows of all sites together."""
-    if len(fits.rss) == 1:
-        gram, estimate, rss = fits.gram[0], fits.estimate[0], fits.rss[0]
-    else:
-        gram = jnp.sum(fits.gram, axis=0)
-        cross = jnp.einsum("kij,kj->i", fits.gram, fits.estimate)
-        estimate = cho_solve((jnp.linalg.cholesky(gram), True), cross)
-        apart = fits.estimate - estimate
-        rss = jnp.sum(fits.rss) + jnp.einsum("ki,kij,kj->", apart, fits.gram, apart)
-    root = jnp.linalg.cholesky(gram + prior.lambda0)
-    away = prior.lambda0 @ (estimate - prior.mu0)
+    gram, estimate, rss = together(fits)
+    mu0, lambda0, log_det = prior.normal(gram, n, 1.0)
+    root = jnp.linalg.cholesky(gram + lambda0)
+    away = lambda0 @ (estimate - mu0)
     correction = cho_solve((root, True), away)
-    spread = (estimate - prior.mu0) @ away - away @ correction
-    return Update(root, estimate - correction, prior.a0 + n / 2, prior.b0 + (rss + spread) / 2)
+    spread = (estimate - mu0) @ away - away @ correction
+    return Update(root, estimate - correction, prior.a0 + n / 2, prior.b0 + (rss + spread) / 2, log_det)
 
 
 def log_evidence(found: Update) -> Any:
-    """What theta and sigma leave behind when they are integrated out: -1/2 log|Lambda_n| - a_n log b_n."""
-    return -jnp.sum(jnp.log(jnp.diagonal(found.root))) - found.a * jnp.log(found.b)
+    """What theta and sigma leave behind when integrated out: 1/2 log|Lambda0| - 1/2 log|Lambda_n| - a_n log b_n."""
+    return found.log_det / 2 - jnp.sum(jnp.log(jnp.diagonal(found.root))) - found.a * jnp.log(found.b)
+
+
+def log_response(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> Any:
+    """The log density of (sums given X), or of (sums given X, e) where sigma is an unknown of its own."""
+    return log_evidence(update(fits, n, prior)) if prior.scaled else given_sigma(fits, n, prior, e).log_evidence
+
+
+def finished(fits: Fit, n: Any, prior: ResponsePrior, e: Any, gamma: Any, noise: Any) -> dict[str, Any]:
+    """theta and sigma given the sums: ``gamma`` of shape a_n decides sigma, or e does; ``noise`` is standard normal."""
+    if prior.scaled:
+        return placed(update(fits, n, prior), gamma, noise)
+    found = given_sigma(fits, n, prior, e)
+    theta = found.mean + solve_triangular(found.root, noise, lower=True, trans=1)
+    return {"theta": theta, "sigma": jnp.sqrt(found.variance)}
+
+
+class GivenSigma(NamedTuple):
+    """Of theta given sigma^2 the Cholesky factor of Q and the mean; sigma^2; and what the sums and e say together."""
+
+    root: Any
+    mean: Any
+    variance: Any
+    log_evidence: Any
+
+
+_NEARER = 2  # steps towards the likeliest sigma^2
+
+
+def given_sigma(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> GivenSigma:
+    """Theta given e, which stands for sigma^2, and the log density of (sums given X, e); ``n`` is that of all sites."""
+    gram, estimate, rss = together(fits)
+    weight = n + 2 * prior.a0
+
+    def at(variance: Any) -> tuple[Any, ...]:
+        mean, precision, log_prior = prior.normal(gram, n, variance)
+        root = jnp.linalg.cholesky(gram / variance + precision)
+        away = precision @ (estimate - mean)
+        correction = cho_solve((root, True), away)
+        return root, estimate - correction, (estimate - mean) @ away - away @ correction, log_prior
+
+    centre = (rss + 2 * prior.b0) / weight
+    for _ in range(_NEARER):  # a prior that the rows contradict makes them scatter more
+        centre = (rss + 2 * prior.b0 + centre * at(centre)[2]) / weight
+    variance = centre * jnp.exp(jnp.sqrt(2 / weight) * e)
+    root, mean, far, log_prior = at(variance)
+    log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
+    value = -weight / 2 * jnp.log(variance) - (rss + 2 * prior.b0) / (2 * variance) + (log_prior - log_det - far) / 2
+    return GivenSigma(root, mean, variance, value)
+
+
+_GRID = np.linspace(-14.0, 14.0, 561)
+
+
+def draw_e(key: Any, fits: Fit, n: Any, prior: ResponsePrior, draws: int) -> Any:
+    """e given the sums alone, on a fine grid and uniform between its points; zeros where nothing depends on it."""
+    if prior.scaled:
+        return jnp.zeros(draws)
+    logs = jax.vmap(lambda e: given_sigma(fits, n, prior, e).log_evidence)(_GRID)
+    for_point, for_step = jax.random.split(key)
+    points = jnp.asarray(_GRID)[jax.random.categorical(for_point, logs, shape=(draws,))]
+    return points + (_GRID[1] - _GRID[0]) * (jax.random.uniform(for_step, (draws,)) - 0.5)
 
 
 def draw(key: Any, found: Update) -> dict[str, Any]:

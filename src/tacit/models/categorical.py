@@ -21,24 +21,44 @@ from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.counts import Counts
 
+_LEARNED = (0.2, 0.4, 0.8, 1.6, 3.2)
+_MANY = 5  # levels, from which on the default prior learns the concentration
+
 
 @dataclass(frozen=True)
 class DirichletPrior(Prior):
-    """theta ~ Dirichlet(concentration): one number for all levels, or one each. The default is uniform."""
+    """theta ~ Dirichlet(concentration): one number for all levels, or one each. The default is uniform.
 
-    concentration: float | tuple[float, ...] = 1.0
+    None, the default from 5 levels on, learns one number for all: it is as likely to be each of 0.2, 0.4, ... 3.2. Many
+    levels under a uniform prior are pulled to equal shares by as many made-up rows as there are levels.
+    """
+
+    concentration: float | tuple[float, ...] | None = 1.0
 
     def __post_init__(self) -> None:
         value = self.concentration
+        if value is None:
+            return
         if isinstance(value, list):
             object.__setattr__(self, "concentration", value := tuple(value))
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, bool) or not isinstance(number, int | float) or not 1e-3 <= number <= 1e9:
                 raise expected("prior concentration", value, "to be numbers from 0.001 to 1e9")
 
-    def vector(self, levels: int) -> Any:
-        """The concentration of each level."""
+    def rows(self, levels: int) -> Any:
+        """The concentrations of all levels that are equally likely, one row each."""
         import numpy as np
+
+        if self.concentration is None:
+            return np.tile(np.array(_LEARNED)[:, None], (1, levels))
+        return self.vector(levels)[None]
+
+    def vector(self, levels: int) -> Any:
+        """The concentration of each level; 1 where it is learned, for draws of the conjugate posterior."""
+        import numpy as np
+
+        if self.concentration is None:
+            return np.ones(levels)
 
         if isinstance(self.concentration, tuple) and len(self.concentration) != levels:
             raise expected("prior concentration", self.concentration, f"to hold one number or {levels}")
@@ -51,7 +71,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
 
     Released: the number of rows at each level, plus noise. With n public and theta ~ Dirichlet(alpha), the exact counts
     are Dirichlet-multinomial given their sum n. They are sampled as latent numbers, theta integrated out, and theta is
-    then drawn from Dirichlet(alpha + counts).
+    then drawn from Dirichlet(alpha + counts). Where alpha is learned it is drawn given the counts in every sweep.
     """
 
     family: ClassVar[str] = "categorical"
@@ -71,13 +91,14 @@ class Categorical(Model, LocalModel, ConjugateModel):
         return Counts(self.column, tuple(map(str, schema.category(self.column).levels)))
 
     def default_prior(self, schema: Schema) -> DirichletPrior:
-        """Uniform on the simplex."""
-        return DirichletPrior()
+        """Uniform on the simplex; for many levels its concentration is learned."""
+        return DirichletPrior(None if len(schema.category(self.column).levels) >= _MANY else 1.0)
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
         """Theta from its Dirichlet prior."""
         assert isinstance(prior, DirichletPrior)
-        return {"theta": rng.dirichlet(prior.vector(len(schema.category(self.column).levels)))}
+        rows = prior.rows(len(schema.category(self.column).levels))
+        return {"theta": rng.dirichlet(rows[rng.integers(len(rows))])}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         levels = schema.category(self.column).levels
@@ -163,7 +184,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     assert isinstance(prior, DirichletPrior)
     assert isinstance(statistic, Counts)
     levels = len(statistic.levels)
-    concentration = np.array(prior.vector(levels))
+    concentrations = np.array(prior.rows(levels))
     entry_of = np.zeros(levels, int)
     entry_of[list(statistic.counted)] = range(len(statistic.counted))
     counted = np.isin(np.arange(levels), statistic.counted)
@@ -177,16 +198,35 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
             return jnp.where(jnp.asarray(counted)[level], scored, 0.0)
 
         def step(counts: Any, key: Any) -> tuple[Any, Any]:
-            counts = sweep(key, counts, jnp.asarray(concentration), log_noise, step_sizes)
+            for_counts, for_alpha = jax.random.split(key)
+            alpha = _alpha(for_alpha, counts, concentrations)
+            counts = sweep(for_counts, counts, alpha, log_noise, step_sizes)
             return counts, counts
 
-        for_warmup, for_draws, for_theta = jax.random.split(key, 3)
+        for_warmup, for_draws, for_theta, for_alpha = jax.random.split(key, 4)
         counts = nearest_counts(_all_counts(released, problem, n[0]), n[0])
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
         _, counts = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
-        return {"theta": jax.random.dirichlet(for_theta, concentration + counts), "count": counts}, {}
+        alpha = jax.vmap(lambda key, counts: _alpha(key, counts, concentrations))(
+            jax.random.split(for_alpha, settings.draws), counts
+        )
+        return {"theta": jax.random.dirichlet(for_theta, alpha + counts), "count": counts}, {}
 
     return chain
+
+
+def _alpha(key: Any, counts: Any, concentrations: Any) -> Any:
+    """One of the rows of ``concentrations`` given the exact counts, theta integrated out; the only one, if it is."""
+    import jax
+    import jax.numpy as jnp
+    from jax.scipy.special import gammaln
+
+    rows = jnp.asarray(concentrations)
+    if len(rows) == 1:
+        return rows[0]
+    totals = rows.sum(axis=1)
+    logs = gammaln(totals) - gammaln(totals + counts.sum()) + jnp.sum(gammaln(rows + counts) - gammaln(rows), axis=1)
+    return rows[jax.random.categorical(key, logs)]
 
 
 def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
@@ -195,7 +235,7 @@ def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     assert isinstance(prior, DirichletPrior)
     model = problem.model
     assert isinstance(model, Categorical)
-    return shares_chain(problem, prior.vector(len(problem.schema.category(model.column).levels)), settings)
+    return shares_chain(problem, prior.rows(len(problem.schema.category(model.column).levels)), settings)
 
 
 def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
@@ -209,7 +249,10 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         counts = jnp.maximum(_all_counts(released, problem, n), 0)
         counts = counts * n / jnp.maximum(jnp.sum(counts), 1e-9)
+        for_alpha, for_theta = jax.random.split(key)
+        rows = prior.rows(counts.shape[0])
+        alpha = jax.vmap(lambda key: _alpha(key, counts, rows))(jax.random.split(for_alpha, settings.draws))
         counts = jnp.broadcast_to(counts, (settings.draws, *counts.shape))
-        return {"theta": jax.random.dirichlet(key, prior.vector(counts.shape[-1]) + counts), "count": counts}, {}
+        return {"theta": jax.random.dirichlet(for_theta, alpha + counts), "count": counts}, {}
 
     return chain

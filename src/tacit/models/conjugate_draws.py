@@ -77,7 +77,7 @@ def shares_from_draws(problem: Problem, settings: SamplerSettings) -> Chain:
     alpha = np.array(noise_parameters.coordinates)
     levels, weight = len(alpha), noise_parameters.number("weight")
     said = problem.prior.to_plain()["concentration"]
-    concentration = np.broadcast_to(np.asarray(said, np.float64), (levels,)) + np.zeros(levels)
+    concentration = np.broadcast_to(np.asarray(1.0 if said is None else said, np.float64), (levels,)) + np.zeros(levels)
     total = float(alpha.sum()) + weight * n
     step_sizes = strides(min(n + 1.0, 4 * math.sqrt(total) / weight))
 

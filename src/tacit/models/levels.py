@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tacit.errors import expected
@@ -40,7 +39,7 @@ def level_summary(randomizer: LocalRandomizer, reports: Any) -> Any:
     return report_summaries.unary_expansion(rows, counts, float(protocol.epsilon)).numbers
 
 
-def shares_chain(problem: Problem, concentration: Sequence[float], settings: SamplerSettings) -> Chain:
+def shares_chain(problem: Problem, concentrations: Any, settings: SamplerSettings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
     from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
     from tacit.samplers.pooled_posterior import simplex_chain
@@ -62,4 +61,4 @@ def shares_chain(problem: Problem, concentration: Sequence[float], settings: Sam
             pieces.append(ExpandedReports(protocol.levels))
         else:
             raise expected("protocol", protocol.kind, "to be one for levels")
-    return simplex_chain(list(concentration), pieces, settings)
+    return simplex_chain(concentrations, pieces, settings)

@@ -13,6 +13,7 @@ from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, i
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior, Problem
+from tacit.models.prior_draws import largest_share_outside
 from tacit.models.regression import DesignMatrix, Regression, as_radius
 from tacit.models.statistic_reports import STATISTICS, statistic_client, statistic_summary, with_reports
 from tacit.models.support import POSITIVE
@@ -70,20 +71,50 @@ class LinearRegression(Regression, LocalModel):
         return Gram(design.columns, design.number_response, radius=as_radius(self.radius))
 
     def default_prior(self, schema: Schema) -> LinearPrior:
-        """Weak, data-free, and with at least 99% of its predictions inside the bounds."""
+        """Weak and data-free: coefficients know the spread of their columns (`LinearPrior`)."""
         return LinearPrior.default(self.design(schema))
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """Theta and sigma, and the normal distribution of the covariates."""
+        """Theta and sigma, and the normal distribution of the covariates, whose moments stand for those of endless
+        rows.
+        """
         assert isinstance(prior, LinearPrior)
-        return prior.draw(self.design(schema), rng)
+        design = self.design(schema)
+        distribution, t = prior.draw_law(design, rng)
+        centre, squares = self._column_moments(distribution, prior, schema, rng)
+        return {"theta": prior.place(design, distribution["sigma"], centre, squares, t), **distribution}
+
+    def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """The distribution of covariates, then rows without a response, then theta given their moments, then the
+        response.
+
+        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: all is drawn anew until few
+        rows lie outside. Given the exact sums, which are sufficient, that says nothing about the parameters.
+        """
+        assert isinstance(prior, LinearPrior)
+        if not prior.tied:
+            return super().draw_together(prior, schema, n, rng)
+        design = self.design(schema)
+
+        def once() -> tuple[Arrays, Arrays]:
+            distribution, t = prior.draw_law(design, rng)
+            rows, cells = self._covariates(distribution, schema, n, rng)
+            moments = _moments(design, self._matrix(cells, schema, n))
+            parameters = {"theta": prior.place(design, distribution["sigma"], *moments, t), **distribution}
+            return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
+
+        tries = (once() for _ in range(_TRIES))
+        return next((one for one in tries if largest_share_outside(one[1], schema) <= _FEW_OUTSIDE), None) or once()
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Numbers from the normal distribution of the covariates, levels with equal probabilities, the response from
         the model.
         """
-        import numpy as np
+        rows, cells = self._covariates(parameters, schema, n, rng)
+        return {**rows, **self._response(parameters, cells, schema, n, rng)}
 
+    def _covariates(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """n rows without a response, and the same parsed."""
         design = self.design(schema)
         cells: dict[str, Any] = {}
         rows: dict[str, Any] = {}
@@ -101,11 +132,30 @@ class LinearRegression(Regression, LocalModel):
                 levels = schema.category(name).levels
                 cells[name] = rng.integers(0, len(levels), n)
                 rows[name] = [levels[code] for code in cells[name]]
-        mean = design.matrix(cells) @ parameters["theta"] if cells else np.full(n, parameters["theta"][0])
-        response = mean + parameters["sigma"] * rng.standard_normal(n)
-        number = design.number_response
-        rows[number.name] = number.offset + number.scale * response
-        return rows
+        return rows, cells
+
+    def _matrix(self, cells: Arrays, schema: Schema, n: int) -> Any:
+        import numpy as np
+
+        return self.design(schema).matrix(cells) if cells else np.ones((n, 1))
+
+    def _response(self, parameters: Arrays, cells: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        response = self._matrix(cells, schema, n) @ parameters["theta"] + parameters["sigma"] * rng.standard_normal(n)
+        number = self.design(schema).number_response
+        return {number.name: number.offset + number.scale * response}
+
+    def _column_moments(self, distribution: Arrays, prior: LinearPrior, schema: Schema, rng: Any) -> tuple[Any, Any]:
+        """Mean and variance of the design's columns: exact for plain numbers, else of some made-up rows."""
+        import numpy as np
+
+        design = self.design(schema)
+        if not prior.tied:
+            return np.zeros(len(design.columns)), np.ones(len(design.columns))
+        if design.all_numeric:
+            return np.append(1.0, distribution["mu_x"]), np.append(0.0, np.diagonal(distribution["Sigma_x"]))
+        return _moments(
+            design, self._matrix(self._covariates(distribution, schema, _MADE_UP, rng)[1], schema, _MADE_UP)
+        )
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -176,6 +226,11 @@ class LinearRegression(Regression, LocalModel):
         return {**found, "sigma": design.number_response.scale * draws["sigma"]}
 
     @property
+    def sums_must_fit(self) -> bool:
+        """They need not: second moments say all about a linear response, whatever the distribution of covariates."""
+        return False
+
+    @property
     def site_parameters(self) -> tuple[str, ...]:
         """Every site has its own distribution of the covariates."""
         return ("mu_x", "Sigma_x")
@@ -199,6 +254,18 @@ class LinearRegression(Regression, LocalModel):
         names = self.design(schema).names
         covariates = [c.name for c in self.design(schema).columns if isinstance(c, Scaled)]
         return {"coefficient": names, "covariate": covariates, "other_covariate": covariates}
+
+
+_MADE_UP = 500  # rows
+_TRIES, _FEW_OUTSIDE = 1000, 0.002  # draws of parameters and rows; the share of a column's values outside its bounds
+
+
+def _moments(design: DesignMatrix, matrix: Any) -> tuple[Any, Any]:
+    """Mean and variance of the columns; around 0 where there is no intercept."""
+    import numpy as np
+
+    centre = matrix.mean(axis=0) if design.formula.intercept else np.zeros(matrix.shape[1])
+    return centre, np.mean((matrix - centre) ** 2, axis=0)
 
 
 def _wishart(problem: Problem, settings: SamplerSettings) -> Chain:
@@ -279,6 +346,7 @@ def _for_gibbs(problem: Problem) -> tuple[NoisyGram, GramPriorParameters, bool]:
     least = len(design.columns) + 1
     if problem.n < least:
         raise expected("n", problem.n, f"to be at least {least}, for the Gram matrix to have full rank")
+    problem.prior.check_conjugate("gibbs")
     return noisy_grams(problem)[0], problem.prior.numbers(design), problem.noise.limit == "laplace"
 
 
@@ -312,6 +380,7 @@ def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, G
     least = len(design.columns) + 2
     if not least <= problem.n <= most:
         raise expected("n", problem.n, f"to be from {least} to {most} for the {method} method, which samples every row")
+    problem.prior.check_conjugate(method)
     return noisy_grams(problem)[0], problem.prior.numbers(design)
 
 

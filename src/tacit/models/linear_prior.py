@@ -1,4 +1,4 @@
-"""The prior of linear regression: normal-inverse-gamma for the coefficients, normal-inverse-Wishart for covariates."""
+"""The prior of linear regression: normal for the coefficients, inverse gamma for sigma^2, inverse Wishart for x."""
 
 from __future__ import annotations
 
@@ -6,43 +6,58 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import expected
+from tacit.models.coefficient_statements import Statement, as_statements, in_mapped_units
 from tacit.models.model import Prior
 from tacit.models.regression import DesignMatrix
 from tacit.runtime.chain import Arrays
 from tacit.statistics.design import Scaled
 
 if TYPE_CHECKING:
+    from tacit.likelihoods.coefficient_prior import CoefficientPrior
     from tacit.likelihoods.conjugate_gram import GramPriorParameters
     from tacit.likelihoods.response import ResponsePrior
+
+_TYPICAL = 0.01  # about what a default prior comes to; where chains start depends on it
 
 
 @dataclass(frozen=True)
 class LinearPrior(Prior):
     """In mapped units, where numbers lie in [-1, 1]:
 
-    sigma^2 ~ IG(a0, b0),    theta | sigma^2 ~ N(mu0, sigma^2 diag(lambda0)^-1),
-    Sigma_x ~ IW(diag(psi0), nu0),    mu_x | Sigma_x ~ N(m0, Sigma_x / kappa0).
+    sigma^2 ~ IG(a0, b0),    Sigma_x ~ IW(diag(psi0), nu0),    mu_x | Sigma_x ~ N(m0, Sigma_x / kappa0).
 
-    ``mu0`` and ``lambda0`` have one number a coefficient, ``m0`` and ``psi0`` one a covariate; a single number stands
-    for all.
+    A coefficient other than the intercept has mean ``mu0`` and about the standard deviation ``slope`` sigma / s_j, s_j
+    the standard deviation of its column in the rows, whatever the bounds (`coefficient_prior`). The expected response
+    at the covariates' means is N(mu0, (``level`` sigma)^2). Where ``lambda0`` is given, theta | sigma^2 ~ N(mu0,
+    sigma^2 diag(lambda0)^-1) instead; the methods that sample rows, and Gibbs sampling, take no other prior.
+
+    ``coefficients`` names coefficients with a mean and a standard deviation in the units of the data, which take the
+    place of all that for them. ``mu0`` and ``lambda0`` have one number a coefficient, ``m0`` and ``psi0`` one a
+    covariate; a single number stands for all.
     """
 
     mu0: float | tuple[float, ...]
-    lambda0: float | tuple[float, ...]
+    lambda0: float | tuple[float, ...] | None
     a0: float
     b0: float
     m0: float | tuple[float, ...]
     kappa0: float
     nu0: float
     psi0: float | tuple[float, ...]
+    slope: float = 2.5
+    level: float = 10.0
+    coefficients: tuple[Statement, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficients", as_statements(self.coefficients))
         for name in ("mu0", "lambda0", "m0", "psi0"):
             value = getattr(self, name)
             if isinstance(value, list):
                 object.__setattr__(self, name, tuple(value))
-        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0"):
+        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0", "slope", "level"):
             value = getattr(self, name)
+            if name == "lambda0" and value is None:
+                continue
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1e300:
                     raise expected(f"prior {name}", value, "to be positive numbers below 1e300")
@@ -74,6 +89,18 @@ class LinearPrior(Prior):
             psi0=0.24**2 * 5 / 2,
         )
 
+    @property
+    def tied(self) -> bool:
+        """Whether coefficients know the spread of their columns, so that the rows' own moments are part of it."""
+        return self.lambda0 is None
+
+    def check_conjugate(self, method: str) -> None:
+        """Refuse a prior that a method of rows, or Gibbs sampling, does not know."""
+        if self.coefficients:
+            raise expected("prior", self.coefficients[0][0], f"to be said of no coefficient for method {method!r}")
+        if self.tied:
+            raise expected("method", method, "to come with a prior that says lambda0, for instance lambda0 = 0.01")
+
     def numbers(self, design: DesignMatrix) -> GramPriorParameters:
         """The prior as arrays for a design."""
         import numpy as np
@@ -87,37 +114,56 @@ class LinearPrior(Prior):
             nu0=self.nu0,
             psi0=np.diag(_spread("psi0", self.psi0, d)),
             mu0=_spread("mu0", self.mu0, p),
-            lambda0=np.diag(_spread("lambda0", self.lambda0, p)),
+            lambda0=np.diag(_spread("lambda0", _TYPICAL if self.lambda0 is None else self.lambda0, p)),
             a0=self.a0,
             b0=self.b0,
+            coefficients=self.of_coefficients(design),
         )
 
     def response(self, design: DesignMatrix) -> ResponsePrior:
         """The part of the prior that is about the response."""
-        import numpy as np
-
         from tacit.likelihoods.response import ResponsePrior
 
-        p = len(design.columns)
-        precision = np.diag(_spread("lambda0", self.lambda0, p))
-        return ResponsePrior(np.array(_spread("mu0", self.mu0, p)), precision, self.a0, self.b0)
+        return ResponsePrior(self.of_coefficients(design), self.a0, self.b0, design.formula.intercept)
 
-    def draw(self, design: DesignMatrix, rng: Any) -> Arrays:
-        """One draw of theta, sigma, mu_x and Sigma_x."""
+    def of_coefficients(self, design: DesignMatrix) -> CoefficientPrior:
+        """The statements about the coefficients."""
         import numpy as np
 
-        p, d = len(design.columns), _covariates(design)
+        from tacit.likelihoods.coefficient_prior import CoefficientPrior
+
+        p = len(design.columns)
+        rows, lifted, fixed = np.eye(p), np.zeros(p), np.zeros(p)
+        means, by_sigma, by_spread = np.array(_spread("mu0", self.mu0, p)), np.zeros(p), np.full(p, self.slope**-2)
+        if self.lambda0 is not None:
+            by_sigma, by_spread = np.array(_spread("lambda0", self.lambda0, p)), np.zeros(p)
+        elif design.formula.intercept:
+            rows[0], lifted[0], by_sigma[0], by_spread[0] = 0.0, 1.0, self.level**-2, 0.0
+        for place, (row, mean, sd) in in_mapped_units(self.coefficients, design, design.number_response).items():
+            rows[place], means[place], fixed[place] = row, mean, sd**-2
+            lifted[place] = by_sigma[place] = by_spread[place] = 0.0
+        return CoefficientPrior(rows, lifted, means, fixed, by_sigma, by_spread)
+
+    def draw_law(self, design: DesignMatrix, rng: Any) -> tuple[Arrays, Any]:
+        """One draw of sigma, mu_x and Sigma_x, and the standard normal numbers that theta is made of."""
+        import numpy as np
+
+        d = _covariates(design)
         if self.nu0 <= d - 1:
             raise expected("prior nu0", self.nu0, f"to be above {d - 1}")
-        variance = self.b0 / rng.gamma(self.a0)
-        theta = _spread("mu0", self.mu0, p) + rng.standard_normal(p) * np.sqrt(
-            variance / _spread("lambda0", self.lambda0, p)
-        )
+        variance, t = self.b0 / rng.gamma(self.a0), rng.standard_normal(len(design.columns))
         # Bartlett: A lower triangular with chi variates on its diagonal; (L A^-T)(L A^-T)' is inverse Wishart.
         a = np.tril(rng.standard_normal((d, d)), -1) + np.diag(np.sqrt(rng.chisquare(self.nu0 - np.arange(d))))
         half = np.linalg.solve(a, np.diag(np.sqrt(_spread("psi0", self.psi0, d)))).T
         mean = _spread("m0", self.m0, d) + half @ rng.standard_normal(d) / np.sqrt(self.kappa0)
-        return {"theta": theta, "sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}
+        return {"sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}, t
+
+    def place(self, design: DesignMatrix, sigma: float, centre: Any, squares: Any, t: Any) -> Any:
+        """Theta made of t, given sigma and the mean and the variance of each column of the design."""
+        import numpy as np
+
+        said = self.of_coefficients(design)
+        return np.linalg.solve(said.statements(centre), said.means + t / np.sqrt(said.precisions(squares, sigma**2)))
 
 
 def _covariates(design: DesignMatrix) -> int:

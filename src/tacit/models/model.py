@@ -188,6 +188,15 @@ class Model(ABC):
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """n rows given the parameters, as columns of raw cells, not yet clamped."""
 
+    def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """Parameters from the prior and n rows given them, where a prior may depend on the rows' own moments."""
+        parameters = self.draw_parameters(prior, schema, rng)
+        return parameters, self.draw_rows(dict(parameters), schema, n, rng)
+
+    def changed_prior(self, default: Prior, changes: Mapping[str, Any], schema: Schema) -> Prior:
+        """``default`` with some numbers changed, by name."""
+        return default.replaced(changes)
+
     @property
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:
@@ -224,6 +233,11 @@ class Model(ABC):
     def models_clamping(self) -> bool:
         """Whether parameters are about values before clamping, however many are clamped."""
         return False
+
+    @property
+    def sums_must_fit(self) -> bool:
+        """Whether sums that its own rows could hardly have speak against a posterior of this family."""
+        return True
 
     @property
     def site_parameters(self) -> tuple[str, ...]:

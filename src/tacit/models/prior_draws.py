@@ -52,6 +52,16 @@ def clamped_share(model: Model, schema: Schema, draws: Arrays, *, rows: int, see
     return {name: float(np.mean(shares)) for name, shares in outside.items()}
 
 
+def largest_share_outside(rows: Arrays, schema: Schema) -> float:
+    """Of all columns of numbers the largest share of values outside their bounds; ``rows`` are raw cells."""
+    import numpy as np
+
+    from tacit.schema import Number
+
+    columns = [(values, column) for name, values in rows.items() if isinstance(column := schema.declared(name), Number)]
+    return max((float(np.mean((v < column.low) | (v > column.high))) for v, column in columns), default=0.0)
+
+
 def _outside_ball(model: Regression, schema: Schema, cells: Arrays, radius: float) -> float:
     import numpy as np
 

@@ -8,10 +8,9 @@ saved posterior explains itself.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from tacit.models.regression import Regression
 from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
+from tacit.posterior.convergence import array_stats, failure_of, r_hat
 from tacit.posterior.file import file_content, open_posterior
 from tacit.posterior.score_sites import score_prior_draws
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
@@ -231,6 +231,10 @@ class Posterior:
 
         return warnings_about(self)
 
+    def failure(self) -> str | None:
+        """One sentence on why the chains failed and what to try; None where they did not. `infer` refuses it then."""
+        return failure_of(self)
+
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import posterior_card
 
@@ -275,10 +279,10 @@ def _row(name: str, values: Any, probability: float) -> Row:
     """The summary of one number from its draws (chains, draws)."""
     import numpy as np
 
-    stats = _array_stats()
+    stats = array_stats()
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places: infinite R-hat
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places
         return Row(
             name=name,
             mean=float(values.mean()),
@@ -287,26 +291,8 @@ def _row(name: str, values: Any, probability: float) -> Row:
             high=float(high),
             ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
             ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
-            r_hat=math.nan if constant or len(values) < 2 else float(stats.rhat(values)),
+            r_hat=r_hat(values),
         )
-
-
-@cache
-def _array_stats() -> Any:
-    """ArviZ's statistics of arrays; it looks for its settings in the home as it is imported, and fails without one."""
-    homeless = False
-    try:
-        Path.home()
-    except RuntimeError:
-        homeless = True
-        os.environ["HOME"] = os.devnull
-    try:
-        import arviz_stats.base
-
-        return vars(arviz_stats.base)["array_stats"]
-    finally:
-        if homeless:
-            del os.environ["HOME"]
 
 
 def _labels(name: str, array: Any) -> list[str]:

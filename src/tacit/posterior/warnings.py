@@ -6,32 +6,68 @@ import math
 from typing import TYPE_CHECKING
 
 from tacit.models.prior_draws import BALL, clamped_share
+from tacit.models.replicated_sums import distances
 from tacit.models.score_noise import ScoreNoise
+from tacit.posterior.convergence import divergent, failure_of, finite
 
 if TYPE_CHECKING:
     from tacit.posterior import Posterior
 
-_LARGEST_R_HAT, _FEWEST_DRAWS, _MOST_DIVERGING = 1.01, 400, 0.001
-_HARDLY_MOVED = 0.9  # of the prior's standard deviation is left in every number
+_LARGEST_R_HAT, _FEWEST_DRAWS, _SOME_DIVERGING = 1.01, 400, 0.001
+_HARDLY_MOVED = 0.9  # of the prior's spread is left in every number
+_FAR_FROM_PRIOR = 1.5  # of the prior's spreads, from its median to the posterior's
+_MISFIT = 8.0  # standard deviations; Laplace noise alone is that far off once in 80,000 numbers
 _MUCH_CLAMPED, _MUCH_MOVED = 0.01, 0.1  # of a column's values; of the rows
 
 
 def warnings_about(posterior: Posterior) -> tuple[str, ...]:
-    """One sentence or two for each thing that may be wrong; empty when all is well."""
+    """One sentence or two for each thing that may be wrong, the gravest first; empty when all is well."""
     found: list[str] = []
-    finite = all(math.isfinite(row.mean) for row in posterior.summary())
-    if not finite:
-        found.append("Some draws are not finite numbers: do not use this posterior.")
+    numbers = finite(posterior)
+    misfit = _about_the_fit(posterior) if numbers else []
     found += _about_the_rounds(posterior)
-    found += _about_the_cells(posterior)
-    found += _about_the_sampler(posterior)
+    found += misfit
+    failure = failure_of(posterior)
+    if failure is not None:
+        found.append(f"The chains failed, and these numbers must not be used. {failure}")
     if posterior.method == "naive":
         found.append("The naive method ignores the noise that privacy added: its intervals are too narrow.")
-    if finite:
-        found += _about_the_data(posterior)
+    found += _about_the_cells(posterior)
+    if failure is None:
+        found += _about_the_sampler(posterior)
+    if numbers:
+        found += _about_the_data(posterior, fits=not misfit)
     if any(one.simulated for one in posterior.evidence):
         found.append("The release was simulated: it is about made-up rows.")
     return tuple(found)
+
+
+def _about_the_fit(posterior: Posterior) -> list[str]:
+    """Whether a released number lies far from what the posterior expects: then the model is wrong for these rows."""
+    model, schema = posterior.plan.model, posterior.plan.schema
+    releases = [one for one in posterior.releases if one.plan.mechanism.kind == "noise"]
+    if not model.sums_must_fit or not releases:
+        return []
+    arrays = {name: posterior.draws(name) for name in posterior.arrays()}
+    sites = list(dict.fromkeys(one.dataset for one in posterior.evidence))
+    several = "site" in posterior.tree["posterior"].sizes
+    worst = ("", 0.0)
+    for release in releases:
+        site = sites.index(release.dataset)
+        own = {n: v[:, site] if several and n in model.site_parameters else v for n, v in arrays.items()}
+        values = [value / release.unit for value in release.values]
+        sds = [float(sd) / release.unit for sd in release.noise.sd]
+        found = distances(model, schema, own, release.n, values, sds)
+        for entry, distance in () if found is None else zip(release.entries, found, strict=True):
+            if abs(distance) > abs(worst[1]):
+                worst = (entry, float(distance))
+    if abs(worst[1]) <= _MISFIT:
+        return []
+    return [
+        f"The release does not fit the model: the released sum {worst[0]} is {abs(worst[1]):.0f} standard deviations "
+        "from what this posterior expects. Do not trust its intervals. The columns are distributed otherwise than the "
+        "model says, or the prior excludes what the rows say."
+    ]
 
 
 def _about_the_cells(posterior: Posterior) -> list[str]:
@@ -69,14 +105,13 @@ def _about_the_sampler(posterior: Posterior) -> list[str]:
     least = min((min(r.ess_bulk, r.ess_tail) for r in rows if r.ess_bulk == r.ess_bulk), default=math.inf)
     if least < _FEWEST_DRAWS:
         found.append(f"Few effective draws (least {least:.0f}, below 400): draw more.")
-    diverging = posterior.diagnostic("diverging")
-    divergent = 0.0 if diverging is None else float(diverging.mean())
-    if divergent > _MOST_DIVERGING:
-        found.append(f"{100 * divergent:.1f}% of the draws diverged: the sampler may have missed something.")
+    share = divergent(posterior)
+    if share > _SOME_DIVERGING:
+        found.append(f"{100 * share:.1f}% of the draws diverged: the sampler may have missed something.")
     return found
 
 
-def _about_the_data(posterior: Posterior) -> list[str]:
+def _about_the_data(posterior: Posterior, *, fits: bool) -> list[str]:
     """Whether the release says something, and whether the bounds are wide enough, in the model's eyes."""
     import numpy as np
 
@@ -84,24 +119,41 @@ def _about_the_data(posterior: Posterior) -> list[str]:
     model = posterior.plan.model
     shared = [name for name in posterior.arrays() if name not in model.site_parameters]
     before, after = posterior.prior_draws(1000), {name: posterior.draws(name) for name in shared}
-    spreads = [np.std(after[name], axis=0) / np.std(before[name], axis=0) for name in after if name in before]
-    if spreads and min(float(np.min(s)) for s in spreads) > _HARDLY_MOVED:
-        found.append(
-            "The release hardly says anything: no interval is clearly narrower than the prior's. There are too few "
-            "rows for so small a budget."
-        )
+    spreads, moves = [], []
+    for name in after:
+        if name in before:
+            low, middle, high = np.quantile(before[name], [0.25, 0.5, 0.75], axis=0)
+            own = np.quantile(after[name], [0.25, 0.5, 0.75], axis=0)
+            spreads.append(np.min((own[2] - own[0]) / (high - low)))
+            moves.append(np.max(np.abs(own[1] - middle) / (high - low)))
+    if spreads and min(spreads) > _HARDLY_MOVED and fits:
+        if max(moves) < _FAR_FROM_PRIOR:
+            found.append(
+                "The release hardly says anything: no interval is clearly narrower than the prior's. There are too few "
+                "rows for so small a budget."
+            )
+        else:
+            found.append(
+                "The release and the prior contradict each other: the posterior lies where the prior has hardly any "
+                "weight. Say a wider prior."
+            )
     clamped = {} if model.models_clamping else _clamped(posterior)
     if (moved := clamped.pop(BALL, 0.0)) > _MUCH_MOVED:
         found.append(
             f"About {100 * moved:.0f}% of the rows have covariates outside the ball, as the model sees it, and were "
             "moved into it. Coefficients then come out too large; a larger radius would cost more noise."
         )
+    other = (
+        "If you know that hardly any do, the values are not bell-shaped, which this method takes them for: its answer "
+        "is off on that account."
+        if model.sums_must_fit
+        else "If you know that hardly any do, the values are only not bell-shaped, and this does not apply."
+    )
     for column, share in clamped.items():
         if share > _MUCH_CLAMPED:
             found.append(
                 f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "
-                "and were clamped. Results are about the clamped values; wider bounds would cost more noise. If you "
-                "know that hardly any do, the values are only not bell-shaped, and this does not apply."
+                f"and were clamped. Results are about the clamped values; wider bounds would cost more noise. {other}"
             )
     return found
 

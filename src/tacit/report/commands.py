@@ -39,4 +39,6 @@ def commands(posterior: Posterior) -> list[str]:
         if name != "coefficients" and default.get(name) != value:
             written = ",".join(map(repr, value)) if isinstance(value, list) else repr(value)
             words += ["--prior", f"{name}={written}"]
+    if posterior.failure() is not None:
+        words.append("--anyway")
     return [shlex.join(words), "tacit report posterior.nc -o report.html"]

@@ -6,19 +6,15 @@ drawn from its continuous limit with a seed. (Seeded integer noise lives in `sim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.models.model import Model
+from tacit.models.replicated_sums import exact_sums
 from tacit.noise.noise import Noise
 from tacit.posterior import Posterior
-from tacit.schema import Category, Schema
-from tacit.statistics.statistic import Statistic
 
 _MOST_ROWS = 4_000_000  # made up for one page, all replicas together
 _MOST, _FEWEST = 200, 20  # replicas
-_CHUNK = 2**16
 
 
 @dataclass(frozen=True)
@@ -89,32 +85,6 @@ def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
             found.append(one * (place.n / made))
         sums.append(np.array(found))
     return Replicas(all_places, chosen, rows, tuple(sums))
-
-
-def exact_sums(
-    model: Model, schema: Schema, statistic: Statistic, parameters: Mapping[str, Any], n: int, rng: Any
-) -> Any:
-    """The statistic of n made-up rows, in real units, clamped and put on the lattice as real rows would be."""
-    import numpy as np
-
-    total = [0] * len(statistic.entries)
-    step = min(_CHUNK, statistic.batch_rows)
-    for start in range(0, n, step):
-        cells = model.draw_rows(dict(parameters), schema, min(step, n - start), rng)
-        parsed = {name: _parsed(cells[name], schema, name) for name in statistic.columns}
-        total = [a + b for a, b in zip(total, statistic.batch_sum(parsed), strict=True)]
-    return np.array([value / statistic.unit for value in total])
-
-
-def _parsed(values: Any, schema: Schema, name: str) -> Any:
-    import numpy as np
-
-    column = schema.declared(name)
-    if isinstance(column, Category):
-        code = {level: i for i, level in enumerate(column.levels)}
-        return np.array([code[value] for value in values], np.int64)
-    bounds: Any = column
-    return np.clip(np.asarray(values, np.float64), bounds.low, bounds.high)
 
 
 @dataclass(frozen=True)

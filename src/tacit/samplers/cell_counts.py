@@ -46,6 +46,7 @@ WINDOW = 16
 _GROWTH = 4
 _LINES = 12
 _SHRINKAGES = np.array([1.0, 0.5, 0.25, 0.1])
+_LEAST_NOISE = 0.1  # of a count, for the guide alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,8 @@ class _Conditionals:
         """That of a normal distribution that fits (t, g)."""
         noises = self.problem.noises
         best = jnp.stack([own.best(part) for own, part in zip(noises, parts, strict=True)])
-        sds = np.stack([own.sds for own in noises])
+        # Counts are whole: less noise than this says nothing more, and would make numbers that overflow.
+        sds = np.maximum(np.stack([own.sds for own in noises]), _LEAST_NOISE)
 
         def counts(x: Any) -> Any:
             return self.all_splits(x, whole=False)[0].reshape(len(parts), -1)
@@ -228,19 +230,23 @@ class _Conditionals:
         distributions = logs @ self.coordinates.distribution.contrasts / self.coordinates.distribution.spread
         no, yes = jnp.sum(counts, axis=0).T
         prior = self.coordinates.prior
+        moments = jnp.eye(self.coordinates.p)[0], jnp.ones(self.coordinates.p)  # of a design without numbers
+        mean, precision, _ = prior.said.normal(*moments)
         theta, moved = move_coefficients(
             for_theta,
             self.coordinates.theta(t),
             self.design,
             lambda u: yes * jax.nn.log_sigmoid(u) + no * jax.nn.log_sigmoid(-u),
             jnp.log((yes + 0.5) / (no + 0.5)),
-            np.asarray(prior.theta_sd, float),
+            mean,
+            precision,
             prior.radius,
         )
-        free = theta / prior.theta_sd
+        h = theta
         if prior.radius is not None:  # theta = R tanh(|h|/R) h/|h|
             ratio = jnp.sqrt(jnp.sum(theta**2) + 1e-30) / prior.radius
-            free = free * jnp.arctanh(ratio) / ratio
+            h = theta * jnp.arctanh(ratio) / ratio
+        free = prior.said.unplace(h, *moments)
         # Where theta stays, so must its t: the way back is exact only up to rounding.
         return jnp.concatenate([jnp.where(moved, free, t[: self.coordinates.p]), distributions.reshape(-1)])
 

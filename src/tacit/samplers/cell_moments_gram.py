@@ -18,11 +18,11 @@ range, S = T C T with T ~ half-normal(half/2) and C ~ LKJ(2). The response is tr
 estimate t = G^-1 X'y and the residual sum of squares RSS the target is, up to a constant and with respect to (t, log
 RSS),
 
-    p(s, m, S)  |G|^(1/2) |G + Lambda0|^(-1/2) RSS^((n-p)/2) b_n^(-a_n)  noise(z - entries)
+    p(s, m, S)  |G|^(1/2) |Lambda0|^(1/2) |G + Lambda0|^(-1/2) RSS^((n-p)/2) b_n^(-a_n)  noise(z - entries)
 
 The middle is the distribution of (X'y, y'y) given X with theta and sigma^2 integrated out, with the Jacobian |G| RSS of
 (X'y, y'y) = (G t, RSS + t'G t). Several sites have such unknowns each; the terms with Lambda0 and b_n are then those of
-all sites together (`response`).
+all sites together (`response`). Where a coefficient has a prior of its own sigma is one more unknown, as e.
 
 Before sampling, damped Gauss-Newton steps find about the peak, and the unknowns are whitened by the information there.
 """
@@ -36,9 +36,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import block_diag, solve_triangular
+from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
 
-from tacit.likelihoods.response import Fit, ResponsePrior, draw, log_evidence, update
+from tacit.likelihoods.response import Fit, ResponsePrior, draw_e, finished, given_sigma, log_response
 from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowDistributionPrior
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
@@ -112,19 +112,21 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
         return coordinates.log_prior(u[: coordinates.size]) + log_det / 2 + (n - p) / 2 * u[-1]
 
-    def log_model(u: Any) -> Any:
-        together = log_evidence(update(jax.vmap(fit)(u, n), n.sum(), prior))
+    def log_model(u: Any, e: Any) -> Any:
+        together = log_response(jax.vmap(fit)(u, n), n.sum(), prior, e)
         return jnp.sum(jax.vmap(log_site)(u, n)) + together
 
     def information(u: Any, n: Any, sds: Any) -> Any:
         """J'J of the scaled entries, and about what prior and response say about the unknowns of one site."""
         gram, estimate, rss = fit(u, n)
-        found = update(Fit(gram[None], estimate[None], rss[None]), n, prior)
-        about = jnp.linalg.solve(gram + prior.lambda0, gram) * (found.a / found.b)
-        left = rss / (2 * found.b)
+        found = given_sigma(Fit(gram[None], estimate[None], rss[None]), n, prior, 0.0)
+        precision = prior.normal(gram, n, found.variance)[1]
+        about = cho_solve((found.root, True), gram) / found.variance
+        a = prior.a0 + n / 2
+        left = rss / (2 * a * found.variance)
         scaled = jax.jacfwd(entries)(u, n) / sds[:, None]
-        known = jnp.eye(size).at[coordinates.size : -1, coordinates.size : -1].set(prior.lambda0 @ about)
-        known = known.at[-1, -1].set(jnp.maximum(found.a * left * (1 - left), 0.1))
+        known = jnp.eye(size).at[coordinates.size : -1, coordinates.size : -1].set(precision @ about)
+        known = known.at[-1, -1].set(jnp.maximum(a * left * (1 - left), 0.1))
         return scaled.T @ scaled + (known + known.T) / 2
 
     def peak(best: Any) -> tuple[Any, Any]:
@@ -132,14 +134,14 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
 
         def objective(flat: Any) -> Any:
             u = flat.reshape(-1, size)
-            return log_model(u) - jnp.sum(((best - jax.vmap(entries)(u, n)) / sds) ** 2) / 2
+            return log_model(u, 0.0) - jnp.sum(((best - jax.vmap(entries)(u, n)) / sds) ** 2) / 2
 
         def bend(flat: Any) -> Any:
             return block_diag(*jax.vmap(information)(flat.reshape(-1, size), n, sds))
 
         rss = jnp.log(jnp.maximum(best[:, layout.square_index], 0.02 * n))
         distribution = jnp.zeros((len(n), coordinates.size))
-        start = jnp.concatenate([distribution, jnp.tile(prior.mu0, (len(n), 1)), rss[:, None]], axis=1)
+        start = jnp.concatenate([distribution, jnp.zeros((len(n), p)), rss[:, None]], axis=1)
         found = climb(objective, bend, start.reshape(-1), _STEPS)
         return found, jnp.linalg.cholesky(bend(found))
 
@@ -149,20 +151,24 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         origin, root = peak(best)
 
         def unwhitened(t: Any) -> Any:
-            return (origin + solve_triangular(root, t, lower=True, trans=1)).reshape(-1, size)
+            return (origin + solve_triangular(root, t[: origin.size], lower=True, trans=1)).reshape(-1, size)
 
         def target(t: Any) -> Any:
             u = unwhitened(t)
             exact = jax.vmap(entries)(u, n)
             noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
-            value = log_model(u) + noise
+            value = log_model(u, t[-1]) + noise
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        start = 0.3 * jax.random.normal(for_start, (origin.size,))
+        start = 0.3 * jax.random.normal(for_start, (origin.size + (not prior.scaled),))
         positions, info = explore(for_chain, target, start, settings, dense=True, target=0.85, depth=8)
-        finish = jax.vmap(lambda k, t: draw(k, update(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior)))
-        return finish(jax.random.split(for_parameters, settings.draws), positions), info
+        numbers = _numbers(for_parameters, settings.draws, p, prior.a0 + n.sum() / 2)
+
+        def finish(t: Any, gamma: Any, noise: Any) -> Arrays:
+            return finished(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior, t[-1], gamma, noise)
+
+        return jax.vmap(finish)(positions, *numbers), info
 
     return chain
 
@@ -174,10 +180,19 @@ def naive_cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, se
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = split_by_site(released, [site.noises for site in sites])
         fits = [_projected(site, site.noises.best(part)) for site, part in zip(sites, parts, strict=True)]
-        found = update(Fit(*(jnp.stack(part) for part in zip(*fits, strict=True))), n, prior)
-        return jax.vmap(lambda k: draw(k, found))(jax.random.split(key, settings.draws)), {}
+        stacked = Fit(*(jnp.stack(part) for part in zip(*fits, strict=True)))
+        for_e, for_numbers = jax.random.split(key)
+        e = draw_e(for_e, stacked, n, prior, settings.draws)
+        numbers = _numbers(for_numbers, settings.draws, stacked.estimate.shape[1], prior.a0 + n / 2)
+        return jax.vmap(lambda e, *numbers: finished(stacked, n, prior, e, *numbers))(e, *numbers), {}
 
     return chain
+
+
+def _numbers(key: Any, draws: int, p: int, a: Any) -> tuple[Any, Any]:
+    """What `finished` makes theta and sigma of."""
+    for_gamma, for_normal = jax.random.split(key)
+    return jax.random.gamma(for_gamma, a, (draws,)), jax.random.normal(for_normal, (draws, p))
 
 
 def _projected(site: CellGram, entries: Any) -> Fit:

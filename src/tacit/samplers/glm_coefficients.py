@@ -1,7 +1,8 @@
 """The coefficients of a generalised linear model given its rows: one step that leaves their distribution unchanged.
 
-p(theta | rows) is proportional to N(theta; 0, diag(sd^2)) prod_i f(y_i | u_i), u = W theta, restricted to |theta| <= R
-if a radius R is given. Newton steps from the rows alone lead to about the mode m with curvature H. A proposal from the
+p(theta | rows) is proportional to N(theta; mean, precision^-1) prod_i f(y_i | u_i), u = W theta, restricted to |theta|
+<= R if a radius is given. Newton steps from the rows alone lead to about the mode m with curvature H. A proposal
+from the
 multivariate t distribution around m with shape H^-1 is then taken or not as Metropolis and Hastings say. It does not
 depend on theta, so where it is taken the draw is independent of the last one. A poor m makes slow steps, not wrong
 ones.
@@ -27,7 +28,8 @@ def move_coefficients(
     design: Any,
     log_likelihood: Callable[[Any], Any],
     guess: Any,
-    sd: Any,
+    mean: Any,
+    precision: Any,
     radius: Any = None,
 ) -> tuple[Any, Any]:
     """Theta after the step, and whether it moved.
@@ -42,22 +44,22 @@ def move_coefficients(
         return value, jnp.maximum(-second, 0)
 
     def scored(theta: Any) -> Any:
-        value = jnp.sum(log_likelihood(design @ theta)) - jnp.sum((theta / sd) ** 2) / 2
+        value = jnp.sum(log_likelihood(design @ theta)) - (theta - mean) @ precision @ (theta - mean) / 2
         inside = True if radius is None else jnp.sum(theta**2) <= radius**2
         return jnp.where(jnp.isfinite(value) & inside, value, -jnp.inf)
 
     def information(weights: Any) -> Any:
-        return jnp.linalg.cholesky((design * weights[:, None]).T @ design + jnp.diag(1 / sd**2))
+        return jnp.linalg.cholesky((design * weights[:, None]).T @ design + precision)
 
     def newton(_: int, mode: Any) -> Any:
         derivative, weights = derivatives(design @ mode)
-        step = cho_solve((information(weights), True), design.T @ derivative - mode / sd**2)
+        step = cho_solve((information(weights), True), design.T @ derivative - precision @ (mode - mean))
         farthest = jnp.max(jnp.abs(design @ step), initial=0.0)
         moved = mode + step * jnp.minimum(1, _FARTHEST / jnp.maximum(farthest, 1e-300))
         return jnp.where(jnp.all(jnp.isfinite(moved)), moved, mode)
 
     derivative, weights = derivatives(guess)
-    first = cho_solve((information(weights), True), design.T @ (weights * guess + derivative))
+    first = cho_solve((information(weights), True), design.T @ (weights * guess + derivative) + precision @ mean)
     mode = jax.lax.fori_loop(0, _STEPS, newton, jnp.where(jnp.all(jnp.isfinite(first)), first, 0.0))
     root = information(derivatives(design @ mode)[1])
 

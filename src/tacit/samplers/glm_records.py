@@ -5,6 +5,9 @@ taken from its numbers clamped to their bounds and moved into the ball, if there
 the largest, exactly as the statistic does it. So clamped data are no approximation here; only the rounding to the
 lattice is left out. The predictor belongs to the record as it was before clamping.
 
+Where the prior of theta depends on the distribution of the rows, each of these is a proposal, taken or not by what
+theta says.
+
 Given the records, probabilities and means are drawn from their Dirichlet and normal distributions, theta as in
 `glm_coefficients`, and S by Metropolis and Hastings: with scatter A of n records around their means, T_j the standard
 deviations and C the correlations of S, a proposal from the inverse Wishart distribution with n - 1 degrees of freedom
@@ -35,6 +38,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 
+from tacit.likelihoods.coefficient_prior import NumberColumns
 from tacit.likelihoods.design_moments import CellDesign
 from tacit.likelihoods.glm_response import GlmResponse
 from tacit.runtime.chain import Arrays
@@ -98,6 +102,7 @@ class _Moves:
     def __init__(self, rows: GlmRecords, prior: GlmPriorParameters) -> None:
         self.rows, self.prior = rows, prior
         self.cells, self.p, self.d = rows.design.sizes
+        self.constant = self.p > 0 and bool(np.all(np.asarray(rows.design.constants)[:, 0] == 1))
 
     def draw_record(self, key: Any, parameters: Arrays) -> Any:
         """One record from the model."""
@@ -135,18 +140,43 @@ class _Moves:
             jax.vmap(self.rows.vector)(cell, x),
             lambda u: response.log_likelihood(u, y),
             response.guess(y),
-            np.asarray(prior.theta_sd, float),
+            *prior.said.normal(*self.column_moments(parameters))[:2],
             prior.radius,
         )
         members = 1.0 * (cell[:, None] == jnp.arange(self.cells))
         counts = jnp.sum(members, axis=0)
         moved = {**parameters, "theta": theta}
         if self.cells > 1:
-            moved["log_pi"] = jax.nn.log_softmax(jax.random.loggamma(keys[1], prior.alpha + counts))
+            proposed = jax.nn.log_softmax(jax.random.loggamma(keys[1], prior.alpha + counts))
+            moved = self.taken(keys[1], moved, {**moved, "log_pi": proposed})
         if self.d:
-            moved["m_x"] = self.means_given(keys[2], parameters["S_x"], counts, members.T @ x)
-            moved["S_x"] = self.covariance_given(keys[3], parameters["S_x"], x - moved["m_x"][cell])
+            proposed = self.means_given(keys[2], parameters["S_x"], counts, members.T @ x)
+            moved = self.taken(keys[2], moved, {**moved, "m_x": proposed})
+            proposed = self.covariance_given(keys[3], parameters["S_x"], x - moved["m_x"][cell])
+            moved = self.taken(keys[3], moved, {**moved, "S_x": proposed})
         return moved
+
+    def column_moments(self, parameters: Arrays) -> tuple[Any, Any]:
+        """What the prior of theta knows of the distribution of the rows."""
+        if not self.d:
+            return jnp.eye(self.p)[0], jnp.ones(self.p)
+        columns = NumberColumns.of(self.rows.design.slopes, intercept=self.constant)
+        return columns.moments(jnp.exp(parameters["log_pi"]), parameters["m_x"], jnp.diagonal(parameters["S_x"]))
+
+    def log_theta(self, parameters: Arrays) -> Any:
+        """The prior of theta given the distribution of the rows, up to a constant."""
+        mean, precision, log_det = self.prior.said.normal(*self.column_moments(parameters))
+        apart = parameters["theta"] - mean
+        return (log_det - apart @ precision @ apart) / 2
+
+    def taken(self, key: Any, parameters: Arrays, moved: Arrays) -> Arrays:
+        """``moved``, drawn from what records say of the distribution of the rows, if what theta says of it lets it."""
+        if self.prior.said.plain:
+            return moved
+        accepted = -jax.random.exponential(jax.random.fold_in(key, 1)) < self.log_theta(moved) - self.log_theta(
+            parameters
+        )
+        return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), moved, parameters)
 
     def means_given(self, key: Any, covariance: Any, counts: Any, sums: Any) -> Any:
         """m_c given the ``counts`` of records in cells (cells,), the ``sums`` of their numbers and S."""
@@ -204,4 +234,5 @@ class _Moves:
         far = (parameters["m_x"] - self.prior.mean) / self.prior.mean_sd
         predictor = jax.vmap(self.rows.vector)(cell, x) @ parameters["theta"]
         responses = jnp.sum(self.rows.response.log_likelihood(predictor, y))
-        return responses - jnp.sum(far**2) / 2 + self.log_weight(parameters["S_x"])
+        value = responses - jnp.sum(far**2) / 2 + self.log_weight(parameters["S_x"])
+        return value if self.prior.said.plain else value + self.log_theta(parameters)

@@ -7,7 +7,8 @@ the weights p is exact (`independence`). A draw costs eight evaluations of p, al
 tens of gradients one after another: docs/benchmarks.md has what that is worth.
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
-`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, and for several releases.
+`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
+coefficient has a prior of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings:
     """The posterior given noisy Gram matrices, by the quicker way that suits."""
     sure = wishart_chain(sites, prior, settings)
     layout = sites[0]
-    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST:
+    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST or not prior.response.scaled:
         return sure
     return Either(lambda released: suits(layout, prior, released), independence_mh_chain(layout, prior, settings), sure)
 
@@ -94,12 +95,17 @@ def log_prior(layout: NoisyGram, prior: GramPriorParameters, entries: Any) -> An
     gram = np.empty((len(entries), d + 1, d + 1))
     gram[:, 0, 0], gram[:, 0, 1:], gram[:, 1:, 0], gram[:, 1:, 1:] = n, sums[:, :-1], sums[:, :-1], block[:, :-1, :-1]
     intercepts = sums[:, -1] / n - np.sum(slopes * x_means, axis=1)
-    away = np.concatenate([intercepts[:, None], slopes], axis=1) - np.asarray(prior.mu0)
-    pull = away @ np.asarray(prior.lambda0)
-    held = np.linalg.solve(gram + prior.lambda0, pull[..., None])[..., 0]
-    b = prior.b0 + (rss + np.sum(away * pull, axis=1) - np.sum(pull * held, axis=1)) / 2
-    logs = [np.linalg.slogdet(matrix)[1] for matrix in (x_scatter, psi, gram + prior.lambda0)]
-    weights = (n - d - 3) / 2, -(prior.nu0 + n) / 2, -1 / 2
+    said = prior.response.coefficients
+    v = said.rows + said.lifted[:, None] * gram[:, 0, None] / n
+    precisions = said.precisions(np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2)
+    lambda0 = np.einsum("kji,kj,kjl->kil", v, precisions, v)
+    estimate = np.concatenate([intercepts[:, None], slopes], axis=1)
+    away = np.einsum("kij,kj->ki", v, estimate) - said.means
+    pull = np.einsum("kji,kj->ki", v, precisions * away)
+    held = np.linalg.solve(gram + lambda0, pull[..., None])[..., 0]
+    b = prior.b0 + (rss + np.sum(precisions * away**2, axis=1) - np.sum(pull * held, axis=1)) / 2
+    logs = [np.linalg.slogdet(matrix)[1] for matrix in (x_scatter, psi, gram + lambda0, lambda0)]
+    weights = (n - d - 3) / 2, -(prior.nu0 + n) / 2, -1 / 2, 1 / 2
     return sum(w * log for w, log in zip(weights, logs, strict=True)) + (
         ((n - d - 1) / 2 - 1) * np.log(rss) - (prior.a0 + n / 2) * np.log(b)
     )

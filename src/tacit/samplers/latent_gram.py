@@ -3,7 +3,7 @@
 Unknown: the Gram matrix of (1, w), w = (x, y), as the sums of w and the log-Cholesky coordinates of its centred
 scatter, so that every point is a possible matrix. Target: its normal-Wishart density (`conjugate_gram`) times the
 density of the noise. The parameters given the matrix are then drawn exactly. Several sites have a matrix each and share
-theta and sigma.
+theta and sigma. Where a coefficient has a prior of its own sigma is one more unknown, as e (`response`).
 
 Coordinates. The chain starts at the release, drawn towards the prior mean by the precision of each, with the centred
 block made positive definite. Around that start u0 it samples t in u = u0 + J^-1 diag(s) t, J the derivative of the
@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site, placed_covariates
-from tacit.likelihoods.response import log_evidence, placed, update
+from tacit.likelihoods.response import draw_e, finished, log_response
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
@@ -81,7 +81,7 @@ def prior_moments(layout: NoisyGram, prior: GramPriorParameters) -> tuple[Any, A
     precision = np.diagonal(prior.lambda0)
     slopes = np.asarray(prior.mu0)[1:] ** 2 + sigma2 / precision[1:]
     second_y = sigma2 * (1 + 1 / precision[0]) + float(np.asarray(prior.mu0)[0]) ** 2 + float(slopes @ second_x)
-    seconds = np.append(second_x, second_y)
+    seconds = np.minimum(np.append(second_x, second_y), 1.0)  # mapped numbers lie in [-1, 1]
     rows, columns = np.triu_indices(layout.size)
     root = np.sqrt(seconds)
     mean = np.concatenate([np.zeros(layout.size), np.where(rows == columns, seconds[rows], 0.0)])
@@ -128,7 +128,7 @@ def wishart_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settin
         scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(steps))
 
         def place(t: Any) -> Any:
-            return origin + jnp.einsum("kij,kj->ki", scaling, t.reshape(origin.shape))
+            return origin + jnp.einsum("kij,kj->ki", scaling, t[: origin.size].reshape(origin.shape))
 
         def target(t: Any) -> Any:
             u = place(t)
@@ -136,16 +136,16 @@ def wishart_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settin
             exact = jax.vmap(entries)(u, n)
             noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
             alone = jnp.sum(jax.vmap(lambda c, rows: log_site(c, rows, prior))(centred, n))
-            together = log_evidence(update(jax.vmap(fit)(centred, n), n.sum(), prior.response))
+            together = log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1])
             return alone + together + log_jacobian(u) + noise
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        first = 0.1 * jax.random.normal(for_start, (origin.size,))
+        first = 0.1 * jax.random.normal(for_start, (origin.size + (not prior.response.scaled),))
         # A full metric helps where noise dominates, but one of many entries cannot be learnt from so few draws.
         dense = 5 * origin.size <= settings.warmup
         positions, info = explore(for_chain, target, first, settings, target=_ACCEPTED, dense=dense)
         keys = jax.random.split(for_parameters, settings.draws)
-        finish = jax.vmap(lambda k, t: draw_all(k, jax.vmap(unpack)(place(t)), n, prior))
+        finish = jax.vmap(lambda k, t: draw_all(k, jax.vmap(unpack)(place(t)), n, prior, t[-1]))
         return finish(keys, positions), info
 
     return chain
@@ -174,23 +174,26 @@ def naive_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings
             for site, part in zip(sites, parts, strict=True)
         ]
         stacked = Centred(*(jnp.stack(part) for part in zip(*centred, strict=True)))
-        return jax.vmap(lambda k: draw_all(k, stacked, n, prior))(jax.random.split(key, settings.draws)), {}
+        for_e, for_rest = jax.random.split(key)
+        e = draw_e(for_e, jax.vmap(fit)(stacked, n), n.sum(), prior.response, settings.draws)
+        keys = jax.random.split(for_rest, settings.draws)
+        return jax.vmap(lambda k, e: draw_all(k, stacked, n, prior, e))(keys, e), {}
 
     return chain
 
 
-def draw_all(key: Any, centred: Centred, n: Any, prior: GramPriorParameters) -> Arrays:
+def draw_all(key: Any, centred: Centred, n: Any, prior: GramPriorParameters, e: Any = 0.0) -> Arrays:
     """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own.
 
     All gamma numbers come from one call and all normal ones from another, as every call takes a second to compile.
     """
     for_gamma, for_normal = jax.random.split(key)
-    found = update(jax.vmap(fit)(centred, n), n.sum(), prior.response)
     sites, d = len(n), centred.sums.shape[1] - 1
     degrees = prior.nu0 + n[:, None] - np.arange(d)
-    gammas = jax.random.gamma(for_gamma, jnp.append(found.a, degrees / 2))
-    normals = jax.random.normal(for_normal, (found.mean.size + sites * (d + 1) * d,))
-    own = gammas[1:].reshape(sites, d), normals[found.mean.size :].reshape(sites, d + 1, d)
+    gammas = jax.random.gamma(for_gamma, jnp.append(prior.a0 + n.sum() / 2, degrees / 2))
+    normals = jax.random.normal(for_normal, (d + 1 + sites * (d + 1) * d,))
+    own = gammas[1:].reshape(sites, d), normals[d + 1 :].reshape(sites, d + 1, d)
     distribution = jax.vmap(lambda c, rows, *numbers: placed_covariates(c, rows, prior, *numbers))(centred, n, *own)
     distribution = distribution if sites > 1 else {name: value[0] for name, value in distribution.items()}
-    return {**placed(found, gammas[0], normals[: found.mean.size]), **distribution}
+    fits = jax.vmap(fit)(centred, n)
+    return {**finished(fits, n.sum(), prior.response, e, gammas[0], normals[: d + 1]), **distribution}

@@ -6,7 +6,7 @@ report with a 1 before it: the cost does not grow with N (`report_densities.line
 Coordinates t, standard normal under the prior or nearly so: with g ~ Gamma(a0) and c_i ~ Gamma((nu0 - i)/2), each
 written as the exponential of mean plus sd times t of its logarithm,
 
-    sigma^2 = b0 / g,    theta = mu0 + sigma Lambda0^(-1/2) t,
+    sigma^2 = b0 / g,    theta as in `coefficient_prior`, with the means and the variances of mu_x and Sigma_x,
     Sigma_x = H H', H = Psi0^(1/2) A^-T, A lower triangular with sqrt(2 c_i) on its diagonal and t below (Bartlett),
     mu_x = m0 + H t / sqrt(kappa0).
 
@@ -57,8 +57,11 @@ class LinearCoordinates:
     def response(self, t: Any) -> tuple[Any, Any]:
         """theta and sigma^2."""
         variance = self.prior.b0 * jnp.exp(-self._logs(t)[0])
-        free = solve_triangular(jnp.linalg.cholesky(self.prior.lambda0), t[: self.p], lower=True, trans=1)
-        return self.prior.mu0 + jnp.sqrt(variance) * free, variance
+        distributions = [self.covariates(t, survey) for survey in range(self.surveys)]
+        means = sum(mean for mean, _ in distributions) / self.surveys
+        squares = sum(jnp.diagonal(covariance) for _, covariance in distributions) / self.surveys
+        centre, squares = jnp.append(1.0, means), jnp.append(1.0, squares)
+        return self.prior.response.coefficients.place(t[: self.p], centre, squares, variance), variance
 
     def covariates(self, t: Any, survey: int) -> tuple[Any, Any]:
         """mu_x and Sigma_x of one survey."""

@@ -9,8 +9,10 @@ By the central limit theorem s ~ N(n mu_s, n Sigma_s) with the moments of one ro
 (kulkarni2021, equation (3), and the normal mixture of bernstein2019, Algorithm 1). Sites share theta and have their own
 probabilities pi of the cells, means m_c and covariance S of the numbers. Priors, each with its coordinates:
 
-    theta ~ N(0, diag(theta_sd^2)),                theta = theta_sd t; if a radius R is given, only where |theta| <= R,
-                                                   theta = R tanh(|h|/R) h/|h| with h = theta_sd t
+    theta as in `coefficient_prior`, whose scales may depend on the distribution of the rows: theta = h(t), t standard
+    normal; if
+                                                   a radius R is given, only where |theta| <= R, theta = R tanh(|h|/R)
+                                                   h/|h|
     pi ~ Dirichlet(alpha)                          log-ratios to the geometric mean, in an orthonormal basis
     m_c ~ N(mean, diag(mean_sd^2))                 m_c = mean + mean_sd t
     S = T C T,  T_j ~ half-normal(scale_j)         T_j = scale_j log(1 + e^t)
@@ -43,6 +45,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jax.scipy.special import log_ndtr, ndtri
 
 from tacit.errors import expected
+from tacit.likelihoods.coefficient_prior import CoefficientPrior, NumberColumns
 from tacit.likelihoods.design_moments import CellDesign, RowDistribution, row_mean, row_moments
 from tacit.likelihoods.link_moments import Link
 from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowDistributionPrior, log_cosh
@@ -75,6 +78,7 @@ class SiteSums:
 class GlmPriorParameters(NamedTuple):
     """The numbers of the prior: see the head of this file.
 
+    ``coefficients`` is the prior of theta; left out, it is N(0, diag(theta_sd^2)).
     ``theta_sd`` (p,), ``radius`` a number or None, ``mean`` and ``mean_sd`` (K, d), ``scale`` (d,), ``shape`` a number,
     ``alpha`` (K,).
     """
@@ -86,6 +90,16 @@ class GlmPriorParameters(NamedTuple):
     scale: Any
     shape: Any
     alpha: Any
+    coefficients: CoefficientPrior | None = None
+
+    @property
+    def said(self) -> CoefficientPrior:
+        """The prior of theta."""
+        if self.coefficients is not None:
+            return self.coefficients
+        nothing = np.zeros(len(self.theta_sd))
+        rows, fixed = np.eye(len(nothing)), 1 / np.asarray(self.theta_sd, float) ** 2
+        return CoefficientPrior(rows, nothing, nothing, fixed, nothing, nothing)
 
 
 class GlmCoordinates:
@@ -98,24 +112,39 @@ class GlmCoordinates:
             RowDistributionPrior(prior.mean, prior.mean_sd, prior.scale, prior.shape, prior.alpha)
         )
         self.size = self.p + sites * self.distribution.size
+        constant = self.p > 0 and bool(np.all(np.asarray(design.constants)[:, 0] == 1))
+        self.columns = NumberColumns.of(design.slopes, intercept=constant)
 
     def theta(self, t: Any) -> Any:
         """The coefficients."""
-        free = self.prior.theta_sd * t[: self.p]
+        free = self._free(t)
         return free if self.prior.radius is None else free * _shrinkage(free, self.prior.radius)
+
+    def _free(self, t: Any) -> Any:
+        return self.prior.said.place(t[: self.p], *self.column_moments(self.distributions(t)))
+
+    def column_moments(self, distributions: RowDistribution) -> tuple[Any, Any]:
+        """Centre and squares of `CoefficientPrior`, averaged over sites."""
+        variances = jnp.sum(distributions.root**2, axis=2)
+        centres, squares = jax.vmap(self.columns.moments)(distributions.probabilities, distributions.means, variances)
+        return jnp.mean(centres, axis=0), jnp.mean(squares, axis=0)
 
     def distributions(self, t: Any) -> RowDistribution:
         """How rows arise at each site: every array has a leading axis of sites."""
         return jax.vmap(self.distribution.distribution)(t[self.p :].reshape(self.sites, -1))
+
+    def _anywhere(self) -> tuple[Any, Any]:
+        """Moments for a prior that does not depend on any, as one with a radius does not."""
+        return jnp.zeros(self.p), jnp.ones(self.p)
 
     def log_prior(self, t: Any) -> Any:
         """The density of the prior with respect to t, up to a constant."""
         theta, prior = t[: self.p], self.prior
         value = -jnp.sum(theta**2) / 2
         if prior.radius is not None:
-            free = prior.theta_sd * theta
+            free = self._free(t)
             ratio = _length(free) / prior.radius
-            value = -jnp.sum((self.theta(t) / prior.theta_sd) ** 2) / 2 - 2 * log_cosh(ratio)
+            value = -jnp.sum(prior.said.unplace(self.theta(t), *self._anywhere()) ** 2) / 2 - 2 * log_cosh(ratio)
             value = value + (self.p - 1) * jnp.log(_shrinkage(free, prior.radius))
 
         return value + jnp.sum(jax.vmap(self.distribution.log_prior)(t[self.p :].reshape(self.sites, -1)))
@@ -196,12 +225,15 @@ def _peak(z: Any, expected_sums: Any, moments: Any, size: int, scales: Any, *, l
 
     Each round fixes W, at first at t = 0, and takes damped Gauss-Newton steps (Levenberg and Marquardt): one that does
     not lower the objective is taken back and the damping grows. For Laplace noise W takes omega^2 at its mean given the
-    residual r, b|r| + b^2.
+    noise e, b|e| + b^2, and e as the part of the residual that is expected of the noise: where that is tiny, the
+    residual is the sums' own, and taken for noise it would be an omega that its prior excludes.
     """
 
     def round_(_round: int, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         best, _, variances = state
-        roots = jnp.linalg.cholesky(moments(best)[1] + _diagonal(variances))
+        covariance = moments(best)[1] + _diagonal(variances)
+        roots = jnp.linalg.cholesky(covariance)
+        noise = variances / jnp.diagonal(covariance, axis1=1, axis2=2)  # its share of the variance of a released sum
 
         def whitened(t: Any) -> tuple[Any, Any]:
             residual = z - expected_sums(t)
@@ -222,7 +254,7 @@ def _peak(z: Any, expected_sums: Any, moments: Any, size: int, scales: Any, *, l
 
         nothing = (jnp.inf, best, jnp.zeros(size), jnp.eye(size), jnp.zeros(z.shape))
         *_, best, _, information, residual = jax.lax.fori_loop(0, _STEPS, step, (best, jnp.asarray(0.05), *nothing))
-        return best, information, scales * jnp.abs(residual) + scales**2 if laplace else variances
+        return best, information, scales * jnp.abs(noise * residual) + scales**2 if laplace else variances
 
     first = 2.0 * scales**2 if laplace else scales**2
     return jax.lax.fori_loop(0, _ROUNDS, round_, (jnp.zeros(size), jnp.eye(size), first))

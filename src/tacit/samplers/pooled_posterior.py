@@ -10,7 +10,7 @@ The pieces are those of `tacit.likelihoods.evidence`. Laplace noise of scale b i
 
 Sampling is done by `laplace_preconditioned_nuts` on phi, which has spreads near 1 under the prior, or on isometric
 log-ratios t of the shares: theta = softmax(V t), V orthonormal columns that sum to 0, where the prior is sum_j
-concentration_j log theta_j.
+concentration_j log theta_j, or a mixture of such.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import gammaln, logsumexp
 
 from tacit.errors import expected
 from tacit.likelihoods.clamped_distributions import ClampedDistribution
@@ -77,17 +78,20 @@ def pooled_posterior_chain(
 
 
 def simplex_chain(
-    concentration: Sequence[float],
+    concentrations: Any,
     evidence: Sequence[ResponseReports | PatternReports | ExpandedReports | NoisyCounts],
     settings: SamplerSettings,
 ) -> Chain:
-    """NUTS on the shares of k items, theta ~ Dirichlet(``concentration``). Draws: theta (k,)."""
-    alpha = np.asarray(concentration, np.float64)
-    items = len(alpha)
-    if items < 2 or alpha.min() <= 0:
-        raise expected("concentration", list(concentration), "to be two or more positive numbers")
+    """NUTS on the shares of k items. Draws: theta (k,).
+
+    theta ~ Dirichlet of one of the rows of ``concentrations`` (or of the only one), which are equally likely.
+    """
+    alphas = np.atleast_2d(np.asarray(concentrations, np.float64))
+    items = alphas.shape[1]
+    if items < 2 or alphas.min() <= 0:
+        raise expected("concentration", alphas.tolist(), "to be two or more positive numbers")
     contrasts = np.linalg.qr(np.column_stack([np.ones(items), np.eye(items)[:, 1:]]))[0][:, 1:]
-    flattest = 0.1 * min(1.0, float(alpha.min()))
+    flattest = 0.1 * min(1.0, float(alphas.min()))
 
     def theta(t: Any) -> Any:
         return jax.nn.softmax(contrasts @ t)
@@ -96,7 +100,8 @@ def simplex_chain(
         log_theta = jax.nn.log_softmax(contrasts @ t)
         pieces = zip(evidence, parts, variances, strict=True)
         likelihoods = sum(piece.log_likelihood(jnp.exp(log_theta), x, v) for piece, x, v in pieces)
-        return alpha @ log_theta + likelihoods
+        volumes = gammaln(alphas.sum(axis=1)) - gammaln(alphas).sum(axis=1)
+        return logsumexp(alphas @ log_theta + volumes) + likelihoods
 
     def information(t: Any, parts: Any, variances: Any) -> Any:
         return at_least(-jax.hessian(target)(t, parts, variances), flattest)

@@ -1,0 +1,79 @@
+"""Whether the chains of a posterior can be used at all."""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.posterior.posterior import Posterior
+
+MOST_DIVERGING = 0.5  # of the draws; beyond it, and beyond the R-hat, a posterior is refused
+_FAILED_R_HAT = 1.1
+
+
+def failure_of(posterior: Posterior) -> str | None:
+    """Why the chains of a posterior cannot be used and what to try, in one sentence; None where they can."""
+    what = None
+    if not finite(posterior):
+        what = "to have drawn finite numbers"
+    elif (share := divergent(posterior)) > MOST_DIVERGING:
+        what = f"not to diverge in most of their draws ({100 * share:.0f}% did)"
+    elif (worst := _largest_r_hat(posterior)) > _FAILED_R_HAT:
+        what = f"to agree (largest R-hat {worst:.3f}, above {_FAILED_R_HAT})"
+    if what is None:
+        return None
+    return (
+        f"Expected the chains of method {posterior.method!r} {what}: try more warmup and draws, another method, or a "
+        "prior that says more; the release is as good as before, and anyway=True or --anyway shows these draws."
+    )
+
+
+def finite(posterior: Posterior) -> bool:
+    """Whether every draw is a finite number."""
+    import numpy as np
+
+    return all(bool(np.isfinite(array).all()) for array in posterior.arrays().values())
+
+
+def divergent(posterior: Posterior) -> float:
+    """The share of draws whose trajectory diverged; 0 for methods that have none."""
+    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
+    return float(stats["diverging"].values.mean()) if "diverging" in stats else 0.0
+
+
+def r_hat(values: Any) -> float:
+    """R-hat of one number from its draws (chains, draws); not a number where one chain or one value is all there is."""
+    import numpy as np
+
+    if len(values) < 2 or bool((values == values[0, 0]).all()):
+        return math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places: infinite R-hat
+        return float(array_stats().rhat(values))
+
+
+def _largest_r_hat(posterior: Posterior) -> float:
+    arrays = (array.reshape(*array.shape[:2], -1) for array in posterior.arrays().values())
+    found = (r_hat(array[:, :, i]) for array in arrays for i in range(array.shape[2]))
+    return max((value for value in found if not math.isnan(value)), default=1.0)
+
+
+@cache
+def array_stats() -> Any:
+    """ArviZ's statistics of arrays; it looks for its settings in the home as it is imported, and fails without one."""
+    homeless = False
+    try:
+        Path.home()
+    except RuntimeError:
+        homeless = True
+        os.environ["HOME"] = os.devnull
+    try:
+        import arviz_stats.base
+
+        return vars(arviz_stats.base)["array_stats"]
+    finally:
+        if homeless:
+            del os.environ["HOME"]
