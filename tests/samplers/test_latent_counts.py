@@ -43,7 +43,7 @@ def test_gibbs_agrees_with_enumeration_of_all_counts(budget):
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1_000, 0.001), (10_000_000, 0.5), (10_000_000, 1e-6), (5, 5.0)])
 def test_gibbs_mixes_at_every_scale(n, epsilon):
-    """Seed 3: R-hat below 1.02 and at least 300 effective draws of 4,000, whatever n and epsilon."""
+    """Seed 3: R-hat below 1.02 and at least 200 effective draws of 4,000, whatever n and epsilon."""
     plan = tacit.Plan(tacit.Categorical("x"), tacit.Schema(x=["a", "b", "c", "d", "e"]), tacit.PureDP(epsilon))
     unit = plan.statistic().unit
     shares = np.array([0.5, 0.3, 0.15, 0.05, 0.0])
@@ -53,4 +53,4 @@ def test_gibbs_mixes_at_every_scale(n, epsilon):
     release = tacit.Release(plan=plan, n=n, values=values, dataset="x", id="x", simulated=True)
     rows = tacit.infer(release, seed=3).summary()
     assert max(r.r_hat for r in rows if r.r_hat == r.r_hat) < 1.02
-    assert min(min(r.ess_bulk, r.ess_tail) for r in rows if r.r_hat == r.r_hat) > 300
+    assert min(min(r.ess_bulk, r.ess_tail) for r in rows if r.r_hat == r.r_hat) > 200
