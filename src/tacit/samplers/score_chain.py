@@ -22,8 +22,9 @@ So without noise the posterior of theta is prior times the likelihood of the row
 noise, normal or Laplace, scores never leave what rows can add up to.
 
 Unknowns: theta, and for each site hat and B, J = R B B'R', with B lower triangular, its diagonal in logarithms, and
-R R' the stand-in's information at the anchor. Prior of J: the correlations of covariates, weighted as in J, have the
-density |K|^4 of Lewandowski, Kurowicka and Joe, their sds in mapped units a lognormal one, and J_jj <= J_00 <= n max w.
+R R' the stand-in's information at the anchor. Prior of J, by way of G = C'H(0) C, the information that it means at 0,
+where rows weigh the same: the correlations of covariates have the density |K|^(1/2) of Lewandowski, Kurowicka and Joe,
+their sds in mapped units a lognormal one; G_jj <= G_00, J_jj <= J_00 <= n max w.
 (One that is flat on the cone makes small eigenvalues too small and large columns likely.) What the place of hat alone
 says of J is left out: a large J would be punished for every direction in which hat is near the anchor, as the anchor is
 chosen to be, with the width of a prior of theta that no one means so literally. Given J, hat and then
@@ -47,7 +48,7 @@ from tacit.samplers.laplace_preconditioned_nuts import climb
 from tacit.samplers.score_curve import Curve
 
 _STEPS = 30  # of the search for the peak
-_SHAPE = 5.0  # of the correlations of covariates, in the prior of Lewandowski, Kurowicka and Joe
+_SHAPE = 1.5  # of the correlations of covariates, in the prior of Lewandowski, Kurowicka and Joe: real ones reach 0.96
 _USUAL, _VARIETY = 0.35, 0.5  # median of the sd of a covariate in mapped units, and the sd of its logarithm
 
 
