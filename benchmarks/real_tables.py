@@ -284,7 +284,7 @@ def main() -> None:
     parser.add_argument("--fault", choices=("normal", "pooled"))
     parser.add_argument("--warmup", type=int, default=300)
     parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--leaps", type=int)
+    parser.add_argument("--num-leapfrog-steps", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--table", action="store_true", help="print the cells that are there, and run none")
     said = parser.parse_args()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from tacit.models.score_data import pack
+from tacit.models.score_data import pack, site_arrays
 from tacit.models.score_round import Round
-from tacit.models.score_steps import LIMIT, StandIn, default_prior, default_schedule, next_point
+from tacit.models.score_steps import LIMIT, StandIn, default_prior, default_schedule, discount, next_point
 from tacit.samplers.score_curve import LINEAR, count_information, curve_of
 
 LINK = SimpleNamespace(kind="logistic", clamp=None)
@@ -74,11 +74,16 @@ def test_the_logistic_curve_is_that_of_monahan_and_stefanski():
     assert np.max(np.abs(f[4] - np.logaddexp(0, eta))) < 1e-8
 
 
-@pytest.mark.parametrize(("kind", "clamp"), [("log", 6), ("log", 30), ("softplus", 20)])
-def test_the_curve_of_a_count_follows_its_information(kind, clamp):
-    eta = np.linspace(-8, (np.log(clamp) if kind == "log" else clamp) - 2, 200)
-    # a seventh: the stand-in is used beyond second order only
-    assert np.max(np.abs(curve_of(kind, clamp).information(eta) / count_information(kind, clamp, eta) - 1)) < 1 / 7
+@pytest.mark.parametrize("clamp", [1, 6, 20, 30, 100, 1000])
+@pytest.mark.parametrize("kind", ["log", "softplus"])
+def test_the_curve_of_a_count_follows_its_information_up_to_the_clamp(kind, clamp):
+    """To 2%: bells as wide near the clamp as elsewhere are off by 8 to 50% there, and move counts by 0.2 sds."""
+    edge = np.log(clamp) if kind == "log" else 0.8 * clamp
+    eta = np.linspace(-8, edge, 400)
+    assert np.max(np.abs(curve_of(kind, clamp).information(eta) / count_information(kind, clamp, eta) - 1)) < 0.02
+    beyond = np.linspace(edge, edge + 8, 400)
+    target = count_information(kind, clamp, beyond)
+    assert np.max(np.abs(curve_of(kind, clamp).information(beyond) - target)) < 0.03 * np.max(target)
 
 
 def test_information_of_a_clamped_count_is_the_mean_square_of_its_score():
@@ -115,3 +120,34 @@ def test_the_default_prior_is_wide_where_noise_hides_the_covariates():
         assert np.all(packed[3:6] > 5.0)
     exact_prior = default_prior(StandIn(100, np.array([1, 0.2]), np.diag([0.0, 0.25]), LINEAR))
     assert exact_prior[1][1] == pytest.approx(5.0)
+
+
+def test_a_score_far_away_does_not_pin_the_information_at_the_anchor():
+    """At theta = 0 rows inform 10 times as much about the direction of a large effect as they do at the anchor.
+
+    A relative error of 10% in that direction moves the score there by less than its discount. The planted fault is the
+    discount by the anchor's information alone, in which the same error is many sds.
+    """
+    n, a = 50_000, np.array([0.0, 10.0])
+    model = StandIn(n, np.array([1, 0.0]), np.diag([0.0, 0.3]), curve_of("logistic"))
+    values = [
+        np.concatenate([model.mean_score(a) - model.mean_score(at), model.information(at)[np.triu_indices(2)]])
+        for at in (np.zeros(2), a)
+    ]
+    rounds = [_round(np.zeros(2), 1e-3), _round(a, 1e-3)]
+    arrays, _ = site_arrays(rounds, values, n, LINK, (np.zeros(2), np.full(2, 100.0)))
+    anchor = arrays["anchor"]
+    assert np.allclose(anchor, a, atol=0.1)
+    moved = np.abs(model.mean_score(0.1 * anchor))  # of the score at 0, where the bend is 10% off
+    turned = np.abs(moved @ arrays["turns"][0])
+    assert np.all(turned <= arrays["score_extra"][0] + 1e-6)
+    square, at_anchor = discount(model.information(anchor), anchor)[0], model.information(anchor)
+    assert moved[1] > 3 * np.sqrt(square * at_anchor[1, 1])
+
+
+def test_the_last_round_measures_the_information_where_the_estimate_is():
+    """With an eighth of it for the matrix, the information in the direction of a large effect was noise alone."""
+    for mu in (0.01, 0.2, 1.0, 50.0):
+        schedule = default_schedule(3, 0, mu)
+        assert len(schedule.shares) >= 8
+        assert schedule.shares[-1] * schedule.matrix[-1] > 0.1

@@ -38,17 +38,17 @@ def site_arrays(
     if pooled:
         model = replace(model, curve=LINEAR)
         at_anchor = model.information(anchor)
-    eigen, basis = np.linalg.eigh(at_anchor)
     upper = np.triu_indices(p)
     off = np.where(upper[0] == upper[1], 1.0, 0.5)  # of a squared entry in the norm of Frobenius, as a variance
     arrays: dict[str, Any] = {name: [] for name in layout(rounds).shapes}
-    if laplace:
-        basis, eigen = np.eye(p), np.diag(at_anchor)
     for one, value in zip(rounds, values, strict=True):
-        score, matrix = discount(at_anchor, np.array(one.point) - anchor)
+        between = positive(model.information_between(anchor, np.array(one.point)), 1e-9 * n)
+        eigen, basis = (np.diag(between), np.eye(p)) if laplace else np.linalg.eigh(between)
+        score, matrix = discount(between, np.array(one.point) - anchor)
         if pooled:
             score = matrix = 0.0 if np.any(one.point) else 1e6
         arrays["points"].append(one.point)
+        arrays["turns"].append(basis)
         arrays["scores"].append(value[:p] @ basis)
         arrays["score_noise"].append(np.full(p, one.score_scale))
         least = 0.1 * one.score_scale if laplace else 0.0  # so that the density has no kink; its sd grows by 0.25%
@@ -71,7 +71,7 @@ def site_arrays(
         "mean": model.mean,
         "covariance": model.covariance,
         "root": np.linalg.cholesky(at_anchor),
-        "basis": basis,
+        "gram": np.linalg.cholesky(positive(model.information(np.zeros(p)), 1e-9 * n)),
     }
     return arrays, prior
 

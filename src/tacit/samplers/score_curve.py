@@ -71,19 +71,35 @@ def curve_of(kind: str, clamp: int | None = None) -> InformationCurve:
     from scipy.optimize import nnls
 
     top = float(clamp or 1)
-    centres = np.arange(_LOWEST, (np.log(top) if kind == "log" else top) + _ABOVE, _SPACING)
-    if kind != "log":  # beyond 6 the mean grows like eta, and the information falls slowly
-        centres = np.concatenate(
-            [centres[centres < 6], np.arange(6.0, max(top, 6.0) * 1.3 + 3, max(2 * _SPACING, top / 40))]
-        )
+    centres = _closer_to_the_clamp(top) if kind == "log" else _wider_with_the_mean(top)
     gaps = np.gradient(centres)
     eta = np.concatenate([np.linspace(a, b, 4, endpoint=False) for a, b in pairwise(centres)])
     target = count_information(kind, int(top), eta)
     bells = np.exp(-(((eta[:, None] - centres) / (1.2 * gaps)) ** 2) / 2) / _ROOT / (1.2 * gaps)
-    scale = np.maximum(target, 0.3 * np.maximum.accumulate(target))[:, None]  # beyond the clamp it falls off a cliff
+    scale = np.maximum(target, 0.05 * np.maximum.accumulate(target))[:, None]  # beyond the clamp it falls off a cliff
     heights, _ = nnls(bells / scale, (target[:, None] / scale)[:, 0], maxiter=20_000)
     kept = heights > 0
     return InformationCurve(heights[kept], centres[kept], 1.2 * gaps[kept])
+
+
+def _closer_to_the_clamp(top: float) -> Any:
+    # at log(top) the information e^eta falls to nothing within a few 1 / sqrt(top), the sd of the log of a count there
+    sd = top**-0.5
+    near = np.arange(np.log(top) - 2 * sd, np.log(top) + 3 * sd, 0.35 * sd)
+    below, gap = [near[0]], 0.35 * sd
+    while below[-1] > _LOWEST:
+        gap = min(_SPACING, 1.3 * gap)
+        below.append(below[-1] - gap)
+    return np.concatenate([below[:0:-1], near])
+
+
+def _wider_with_the_mean(top: float) -> Any:
+    # beyond 6 the mean of softplus grows like eta, and the information falls slowly
+    found, gap = list(np.arange(_LOWEST, 6.0, _SPACING)), _SPACING
+    while found[-1] < 1.3 * max(top, 6.0) + _ABOVE:
+        gap = max(_SPACING, min(1.25 * gap, max(2 * _SPACING, top / 40)))
+        found.append(found[-1] + gap)
+    return np.array(found)
 
 
 def count_information(kind: str, clamp: int, eta: Any) -> Any:
