@@ -105,7 +105,7 @@ def _explain_rounds(plan: Plan) -> list[str]:
         "said above is what it would be at 0; the price is fixed beforehand.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
         "Posterior: on trial. In simulations with large effects 95% intervals held the truth 96 to 98% of the time "
-        "with 500 rows, 93 to 96% with 5,000, and 90 to 94% with 50,000.",
+        "with 500 rows, 95 to 98% with 5,000, and 93 to 96% with 50,000.",
     ]
     if (least := useful_from(calibrated)) > _MANY:
         lines.append(
