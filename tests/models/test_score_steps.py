@@ -77,7 +77,7 @@ def test_the_logistic_curve_is_that_of_monahan_and_stefanski():
 @pytest.mark.parametrize("clamp", [1, 6, 20, 30, 100, 1000])
 @pytest.mark.parametrize("kind", ["log", "softplus"])
 def test_the_curve_of_a_count_follows_its_information_up_to_the_clamp(kind, clamp):
-    """To 2%: bells as wide near the clamp as elsewhere are off by 8 to 50% there, and move counts by 0.2 sds."""
+    """To 2%: bells as wide near the clamp as elsewhere are off by 8% and more there."""
     edge = np.log(clamp) if kind == "log" else 0.8 * clamp
     eta = np.linspace(-8, edge, 400)
     assert np.max(np.abs(curve_of(kind, clamp).information(eta) / count_information(kind, clamp, eta) - 1)) < 0.02
@@ -123,7 +123,7 @@ def test_the_default_prior_is_wide_where_noise_hides_the_covariates():
 
 
 def test_a_score_far_away_does_not_pin_the_information_at_the_anchor():
-    """At theta = 0 rows inform 10 times as much about the direction of a large effect as they do at the anchor.
+    """At theta = 0 rows inform many times as much about the direction of a large effect as they do at the anchor.
 
     A relative error of 10% in that direction moves the score there by less than its discount. The planted fault is the
     discount by the anchor's information alone, in which the same error is many sds.

@@ -199,6 +199,6 @@ def default_schedule(p: int, n: int, mu: float) -> Schedule:
 
     The first one's carries the shape of the information to every later point. For large effects that is far, and steps
     that take it for the shape there are short: so there are many, and half of the last round is for the information
-    where the estimate is. The number of rows is not asked for: where noise dominates, these shares do as well.
+    where the estimate is. One schedule serves all numbers of rows.
     """
     return Schedule((0.20, 0.06, 0.07, 0.08, 0.09, 0.10, 0.12, 0.28), (0.75, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
