@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 _LARGEST_R_HAT, _FEWEST_DRAWS, _MOST_DIVERGING = 1.01, 400, 0.001
 _HARDLY_MOVED = 0.9  # of the prior's standard deviation is left in every number
 _MUCH_CLAMPED, _MUCH_MOVED = 0.01, 0.1  # of a column's values; of the rows
+_IF_NOT_NORMAL = {
+    False: "and this does not apply.",
+    True: "and this method assumes that they are: its coefficients may be wrong, and more rows do not help. "
+    'kind = "newton" assumes nothing about them (docs/real-tables.md).',
+}
 
 
 def warnings_about(posterior: Posterior) -> tuple[str, ...]:
@@ -96,12 +101,13 @@ def _about_the_data(posterior: Posterior) -> list[str]:
             f"About {100 * moved:.0f}% of the rows have covariates outside the ball, as the model sees it, and were "
             "moved into it. Coefficients then come out too large; a larger radius would cost more noise."
         )
+    assumes = posterior.method in ("gaussian-covariates", "taylor")
     for column, share in clamped.items():
         if share > _MUCH_CLAMPED:
             found.append(
                 f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "
                 "and were clamped. Results are about the clamped values; wider bounds would cost more noise. If you "
-                "know that hardly any do, the values are only not bell-shaped, and this does not apply."
+                f"know that hardly any do, the values are only not bell-shaped, {_IF_NOT_NORMAL[assumes]}"
             )
     return found
 
