@@ -219,3 +219,15 @@ def test_scores_hold_on_a_skewed_table_and_sums_with_normal_covariates_do_not(se
     assert wrong.method == "gaussian-covariates"
     assert not wrong.holds, wrong.sentence()
     assert min(row["held"] for row in wrong.rows()) < 0.5
+
+
+def test_check_says_that_sums_of_a_logistic_regression_assume_normal_numbers():
+    from tacit.report.plan_text import explain
+
+    def said(formula, mechanism):
+        plan = tacit.Plan(tacit.LogisticRegression(formula), SCHEMA, tacit.ApproxDP(1.0, 1e-6), mechanism)
+        return any("normally distributed" in line for line in explain(plan))
+
+    assert said("y ~ x", tacit.AddNoise())
+    assert not said("y ~ id", tacit.AddNoise())
+    assert not said("y ~ x", tacit.Newton())
