@@ -171,7 +171,7 @@ def tacit_posteriors(case: Case, folder: Path, epsilon: float, said: Any) -> tup
     method = plan.model.default_method(plan.schema)
     arrays, info = posterior_arrays(problem, method, settings, values, chains=2, seed=1)
     named = plan.model.coefficients(arrays, plan.schema) if case.family == "linear" else None
-    theta = arrays["theta"] if named is None else np.stack(list(named.values()), -1)
+    theta = arrays["theta"] if named is None else np.stack([v for k, v in named.items() if k != "sigma"], -1)
     diverging = info.get("diverging", np.zeros(1))
     return *_summary(np.asarray(theta)), float(np.mean(diverging))
 

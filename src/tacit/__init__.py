@@ -12,6 +12,8 @@ from tacit.calibration.calibrate import Calibration as Calibration
 from tacit.calibration.calibrate import calibrate as calibrate
 from tacit.calibration.simulate import Simulation as Simulation
 from tacit.calibration.simulate import simulate as simulate
+from tacit.calibration.table import TableCalibration as TableCalibration
+from tacit.calibration.table import calibrate_table as calibrate_table
 from tacit.cell_screen import Screen as Screen
 from tacit.cite import cite as cite
 from tacit.design import Design as Design
@@ -137,11 +139,13 @@ __all__ = [
     "Simulation",
     "SoftmaxRegression",
     "StatisticalQuery",
+    "TableCalibration",
     "TacitError",
     "__version__",
     "audit",
     "bounds",
     "calibrate",
+    "calibrate_table",
     "cite",
     "compose",
     "design",

@@ -14,6 +14,7 @@ from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.models.draw_parameters import DrawParameters
+from tacit.models.moment_regression import MomentRegression
 from tacit.models.score_noise import ScoreNoise
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
@@ -39,6 +40,13 @@ def explain(plan: Plan) -> list[str]:
         " on each.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
     ]
+    model = plan.model
+    if isinstance(model, MomentRegression) and model.default_method(plan.schema) == "gaussian-covariates":
+        lines.append(
+            "Assumes: numbers among the covariates are normally distributed. Where they are skewed or discrete the "
+            'coefficients may be wrong, and more rows do not help; kind = "newton" does not assume it '
+            "(docs/real-tables.md)."
+        )
     if unit is not None:
         lines.append(f"Everyone: {_filled_and_cut(unit)}")
     return [*lines, *(_about_column(name, plan) for name in statistic.columns), about_types()]
