@@ -135,7 +135,7 @@ def test_the_shown_chance_is_the_coin_s(tmp_path):
         Fraction(90),
     ]
     plain = [RandomizedResponse(k, e).to_plain() for e in epsilons for k in (2, 5, 1000)]
-    script = "console.log(JSON.stringify(input.map((p) => client.readProtocol(p).probability)));"
+    script = "console.log(JSON.stringify(input.map((p) => client.readProtocol(p).chance)));"
     wanted = [leading_bits(k - 1, e, 53) / 2**53 for e in epsilons for k in (2, 5, 1000)]
     assert on_stream(tmp_path, b"", plain, script) == wanted
 
@@ -181,7 +181,7 @@ def test_answers_are_encoded_as_in_python(tmp_path):
     form = Form.of_plans("answers", plans)
     wanted = {}
     for name, answers in ANSWERS.items():
-        encoder = plans[name].client().encoder
+        encoder = plans[name].local_randomizer().encoder
         wanted[name] = [
             int(encoder.encode({name: parsed_cell({name: answer}, name, SCHEMA)})[0, 0]) for answer in answers
         ]

@@ -107,7 +107,7 @@ def check_that_only_the_report_left(browser, url, answers):
     assert sorted(set(loaded)) == sorted(url + name for name in files)
     posted = [(address, body) for method, address, _, body in requests if method != "GET"]
     assert [address for address, _ in posted] == [url + "reports"]
-    code = FORM["weight"].client.encoder.encode({"weight": np.array([float(answers["weight"])])})[0, 0]
+    code = FORM["weight"].local_randomizer.encoder.encode({"weight": np.array([float(answers["weight"])])})[0, 0]
     for secret in (answers["drugs"], answers["weight"], str(code)):
         for request in requests:
             assert not any(secret in part for part in request), "an answer left the page"
@@ -120,7 +120,7 @@ def made_in_python(drawn, answers):
     entropy, reports = Recorded(drawn), {}
     for question in FORM.questions:
         cell = parsed_cell({question.name: answers[question.name]}, question.name, question.plan.schema)
-        reports[question.name] = question.client.reports({question.name: cell}, entropy)[0].tolist()
+        reports[question.name] = question.local_randomizer.reports({question.name: cell}, entropy)[0].tolist()
     return {"id": entropy.bytes(16).hex(), "reports": reports}
 
 

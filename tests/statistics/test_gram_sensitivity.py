@@ -384,7 +384,7 @@ def test_the_update_of_the_coefficients():
     lambda0, mu0 = np.array([[1.5, 0.4], [0.4, 0.8]]), np.array([0.5, -1])
     with float64():
         prior = prior_of(1, mu0=mu0, lambda0=lambda0, a0=3.0, b0=0.9)
-        root, mean, a, b = (np.asarray(v) for v in regression(centred_of(gram), 5.0, prior))
+        root, mean, a, b, _ = (np.asarray(v) for v in regression(centred_of(gram), 5.0, prior))
     np.testing.assert_allclose(root @ root.T, [[6.5, 1.9], [1.9, 7.425]], rtol=1e-12)
     np.testing.assert_allclose(mean, [0.5833100050389116, -0.7586921225015397], rtol=1e-12)
     assert math.isclose(a, 5.5, rel_tol=1e-15)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
-from tacit.models.gram_layout import fourth_moments, free_grams, from_gram_part, noisy_grams
+from tacit.models.gram_layout import free_grams, from_gram_part, noisy_grams
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
+from tacit.models.linear_gibbs import augment, gibbs_noisy, gibbs_prior, gibbs_update, individual, plain_design
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior, Problem
@@ -27,8 +28,7 @@ from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
 if TYPE_CHECKING:
-    from tacit.likelihoods.conjugate_gram import GramPriorParameters
-    from tacit.samplers.latent_gram import NoisyGram
+    pass
 
 
 @dataclass(frozen=True)
@@ -177,13 +177,13 @@ class LinearRegression(Regression, LocalModel):
                 surveys=True,
                 papers=(HOFFMAN_2014,),
             ),
-            "gibbs-update": Method(_gibbs_update, thin=10),
-            "gibbs-prior": Method(_gibbs_prior, thin=10),
-            "augment": Method(_augment, thin=50, papers=(JU_2022,)),
-            "individual": Method(_individual, thin=4, papers=(HOFFMAN_2014,)),
+            "gibbs-update": Method(gibbs_update, thin=10),
+            "gibbs-prior": Method(gibbs_prior, thin=10),
+            "augment": Method(augment, thin=50, papers=(JU_2022,)),
+            "individual": Method(individual, thin=4, papers=(HOFFMAN_2014,)),
             "naive": Method(with_reports(_naive), thin=1, sites=True, releases=True, surveys=True),
         }
-        return found if self.moments == 2 else {**found, "gibbs-noisy": Method(_gibbs_noisy, thin=10)}
+        return found if self.moments == 2 else {**found, "gibbs-noisy": Method(gibbs_noisy, thin=10)}
 
     def default_method(self, schema: Schema) -> str:
         """``wishart`` where a normal distribution describes the design; ``cell-moments`` with levels, interactions, no
@@ -275,7 +275,7 @@ def _wishart(problem: Problem, settings: SamplerSettings) -> Chain:
     """
     from tacit.samplers.independence_mh_gram import gram_chain
 
-    design = _plain_design(problem)
+    design = plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
     _check_rows(problem, len(design.columns) + 2, "wishart")
     return from_gram_part(gram_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
@@ -285,7 +285,7 @@ def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
     """From reports of (x, y): the parameters by NUTS, everybody's own row integrated out."""
     from tacit.samplers.linear_inputs import linear_inputs_chain
 
-    design = _plain_design(problem)
+    design = plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
     prior = problem.prior.numbers(design)
     if prior.nu0 <= len(prior.m0) - 1:
@@ -299,89 +299,6 @@ def _check_rows(problem: Problem, least: int, method: str) -> None:
     fewest = min(site.n for site in problem.sites)
     if fewest < least:
         raise expected("n", fewest, f"to be at least {least} for the {method} method")
-
-
-def _gibbs_update(problem: Problem, settings: SamplerSettings) -> Chain:
-    """bernstein2019's Gibbs-SS-Update, corrected: the covariates' distribution drawn with the rest. Biased for small
-    n.
-    """
-    from tacit.samplers.gram_gibbs import update_chain
-
-    layout, numbers, laplace = _for_gibbs(problem)
-    return from_gram_part(update_chain(layout, numbers, settings, laplace=laplace), problem)
-
-
-def _gibbs_prior(problem: Problem, settings: SamplerSettings) -> Chain:
-    """bernstein2019's Gibbs-SS-Prior, corrected: the covariates' moments from their prior. Biased for small n."""
-    from tacit.samplers.gram_gibbs import prior_chain
-
-    layout, numbers, laplace = _for_gibbs(problem)
-    if numbers.nu0 <= layout.size + 2:
-        raise expected("prior nu0", numbers.nu0, f"to be above {layout.size + 2}, for fourth moments to exist")
-    return from_gram_part(prior_chain(layout, numbers, settings, laplace=laplace), problem)
-
-
-def _gibbs_noisy(problem: Problem, settings: SamplerSettings) -> Chain:
-    """bernstein2019's Gibbs-SS-Noisy: the covariates' moments as released, their noise ignored. For comparison."""
-    import jax.numpy as jnp
-
-    from tacit.samplers.gram_gibbs import noisy_draws
-
-    statistic = problem.statistic
-    assert isinstance(statistic, GramMoments)
-    layout, numbers, laplace = _for_gibbs(problem)
-    index, used = fourth_moments(statistic), len(statistic.gram.entries)
-
-    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        moments = jnp.append(released, layout.n)[index] / layout.n
-        return noisy_draws(key, released[:used], moments, layout, numbers, settings, laplace=laplace)
-
-    return chain
-
-
-def _for_gibbs(problem: Problem) -> tuple[NoisyGram, GramPriorParameters, bool]:
-    """Where the entries stand, the prior, and whether the noise is Laplace's (else it is normal)."""
-    design = _plain_design(problem)
-    assert isinstance(problem.prior, LinearPrior)
-    least = len(design.columns) + 1
-    if problem.n < least:
-        raise expected("n", problem.n, f"to be at least {least}, for the Gram matrix to have full rank")
-    problem.prior.check_conjugate("gibbs")
-    return noisy_grams(problem)[0], problem.prior.numbers(design), problem.noise.limit == "laplace"
-
-
-def _augment(problem: Problem, settings: SamplerSettings) -> Chain:
-    """Exact data augmentation: the records latent, swept one by one (Ju, Awan, Gong and Rao 2022)."""
-    import jax.numpy as jnp
-
-    from tacit.samplers.gram_records import gram_records
-    from tacit.samplers.record_augmentation import augmented_chain
-
-    layout, numbers = _for_records(problem, "augment", 100_000)
-    records = gram_records(layout, numbers)
-    chain = augmented_chain(records, lambda residual: jnp.sum(layout.log_noise(residual / layout.scales)), settings)
-    return from_gram_part(chain, problem)
-
-
-def _individual(problem: Problem, settings: SamplerSettings) -> Chain:
-    """bernstein2019's MCMC-Ind: parameters and all records together by NUTS."""
-    from tacit.samplers.joint_records_hmc import joint_records_chain
-
-    layout, numbers = _for_records(problem, "individual", 300)
-    if numbers.nu0 <= layout.size - 2:
-        raise expected("prior nu0", numbers.nu0, f"to be above {layout.size - 2}, for the prior to be proper")
-    return from_gram_part(joint_records_chain(layout, numbers, settings), problem)
-
-
-def _for_records(problem: Problem, method: str, most: int) -> tuple[NoisyGram, GramPriorParameters]:
-    """Where the entries stand and the prior, where there are neither too few nor too many records to sample."""
-    design = _plain_design(problem)
-    assert isinstance(problem.prior, LinearPrior)
-    least = len(design.columns) + 2
-    if not least <= problem.n <= most:
-        raise expected("n", problem.n, f"to be from {least} to {most} for the {method} method, which samples every row")
-    problem.prior.check_conjugate(method)
-    return noisy_grams(problem)[0], problem.prior.numbers(design)
 
 
 def _cell_moments(problem: Problem, settings: SamplerSettings) -> Chain:
@@ -408,11 +325,3 @@ def _any_design(problem: Problem) -> tuple[DesignMatrix, LinearPrior]:
     assert isinstance(problem.model, LinearRegression)
     assert isinstance(problem.prior, LinearPrior)
     return problem.model.design(problem.schema), problem.prior
-
-
-def _plain_design(problem: Problem) -> DesignMatrix:
-    assert isinstance(problem.model, LinearRegression)
-    design = problem.model.design(problem.schema)
-    if not design.all_numeric:
-        raise expected("formula", problem.model.formula, "to have an intercept and plain numbers only for this method")
-    return design
