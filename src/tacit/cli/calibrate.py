@@ -52,7 +52,7 @@ def calibrate(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Check that intervals hold the truth as often as they say; exit code 1 if they do not.
+    """Check that intervals hold the truth as often as they say. The exit code is 1 if they do not.
 
     Releases are simulated, and no row is read. With --table they are those of one table that is public, and what its
     rows say is the truth. Never use that on private rows: nothing is charged, and the output shows what they say.
