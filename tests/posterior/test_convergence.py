@@ -101,3 +101,22 @@ def test_r_hat_of_chains_that_stand_still():
     assert np.isnan(r_hat(np.ones((4, 10))))
     assert np.isnan(r_hat(np.random.default_rng(0).normal(size=(1, 10))))
     assert r_hat(np.repeat(np.arange(4.0)[:, None], 10, axis=1)) > 1.1
+
+
+def test_few_independent_draws_are_not_refused(monkeypatch):
+    """Of 200 runs of 2 x 20 independent draws some have an R-hat above 1.1 by chance, none is refused.
+
+    Seed 0; 200 numbers of two R-hats each (ranks, folded ranks), so the false-alarm rate is 4e-4.
+    The planted fault, two chains that stand apart by three of their standard deviations, is still refused.
+    """
+    posterior = tacit.infer(RELEASE, chains=2, draws=20)
+    rng = np.random.default_rng(0)
+
+    def failure(draws):
+        monkeypatch.setattr(type(posterior), "arrays", lambda _self: {"theta": draws})
+        return failure_of(posterior)
+
+    drawn = rng.normal(size=(200, 2, 20))
+    assert max(r_hat(draws) for draws in drawn) > 1.1
+    assert all(failure(draws) is None for draws in drawn)
+    assert "to agree" in failure(drawn[0] + 3 * np.array([[0.0], [1.0]]))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MOST_DIVERGING = 0.5  # of the draws; beyond it, and beyond the R-hat, a posterior is refused
 _FAILED_R_HAT = 1.1
+_FALSE_ALARM = 1e-6  # probability that independent draws of one number are refused, however few
 
 
 def failure_of(posterior: Posterior) -> str | None:
@@ -22,8 +23,8 @@ def failure_of(posterior: Posterior) -> str | None:
         what = "to have drawn finite numbers"
     elif (share := divergent(posterior)) > MOST_DIVERGING:
         what = f"not to diverge in most of their draws ({100 * share:.0f}% did)"
-    elif (worst := _largest_r_hat(posterior)) > _FAILED_R_HAT:
-        what = f"to agree (largest R-hat {worst:.3f}, above {_FAILED_R_HAT})"
+    elif (worst := _largest_r_hat(posterior)) > _FAILED_R_HAT and worst > (most := _r_hat_by_chance(posterior)):
+        what = f"to agree (largest R-hat {worst:.3f}, above {max(_FAILED_R_HAT, most):.3g})"
     if what is None:
         return None
     return (
@@ -59,6 +60,21 @@ def _largest_r_hat(posterior: Posterior) -> float:
     arrays = (array.reshape(*array.shape[:2], -1) for array in posterior.arrays().values())
     found = (r_hat(array[:, :, i]) for array in arrays for i in range(array.shape[2]))
     return max((value for value in found if not math.isnan(value)), default=1.0)
+
+
+def _r_hat_by_chance(posterior: Posterior) -> float:
+    """The R-hat that independent draws exceed with probability `_FALSE_ALARM`: above 1.1 for some ten draws per chain.
+
+    R-hat^2 = (k - 1 + F) / k for m halves of chains with k draws each, and F has the F distribution with m - 1 and
+    m (k - 1) degrees of freedom where the draws are independent and normal, as rank normalisation makes them.
+    """
+    from scipy.special import fdtri
+
+    chains, draws = next(iter(posterior.arrays().values())).shape[:2]
+    halves, each = 2 * chains, draws // 2
+    if each < 2:
+        return math.inf
+    return math.sqrt((each - 1 + float(fdtri(halves - 1, halves * (each - 1), 1 - _FALSE_ALARM))) / each)
 
 
 @cache
