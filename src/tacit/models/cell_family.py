@@ -1,0 +1,284 @@
+"""Families that count rows in the cells of a table: what histograms, quantiles and shares by group have in common.
+
+Rows are independent, each in cell k with probability p_k. Released: the number of rows in each cell, plus noise. With
+n public and p ~ Dirichlet(alpha), the exact counts are Dirichlet-multinomial given their sum n. They are sampled as
+latent whole numbers, so that none is negative and all add up to n, and p is then drawn from Dirichlet(alpha + counts).
+From 5 cells on alpha is learned. Cells are groups times bins or levels. A group's own is
+that of its cells over their sum, Dirichlet and independent of the other groups' and of how many rows they have.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.bibliography import HOFFMAN_2014
+from tacit.errors import expected
+from tacit.models.binned_prior import binned_concentrations
+from tacit.models.categorical import DirichletPrior
+from tacit.models.groups import by_plain
+from tacit.models.levels import LEVEL_PROTOCOLS, MOST_TABLED, level_summary
+from tacit.models.local import LocalModel
+from tacit.models.model import Method, Model, Prior, Problem
+from tacit.models.sparse_prior import SparseDirichletPrior
+from tacit.privacy.guarantees import Guarantee
+from tacit.protocols.local_randomizer import Encoder, LocalRandomizer
+from tacit.protocols.randomized_response import RandomizedResponse
+from tacit.protocols.unary_encoding import UnaryEncoding
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+from tacit.schema import Schema
+from tacit.statistics.cell_table import Bins, CellTable
+
+MOST_CELLS = 4096
+_MANY = 5  # cells, from which on the default prior learns the concentration
+_SWEEPS = 2  # for each draw
+
+
+@dataclass(frozen=True)
+class CellCode(Encoder):
+    """The code of a record's cell in a table."""
+
+    table: CellTable
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.table.columns
+
+    def encode(self, columns: Mapping[str, Any]) -> Any:
+        """One whole number each."""
+        return self.table.codes(columns)[:, None]
+
+
+@dataclass(frozen=True)
+class CellFamily(Model, LocalModel):
+    """A family about the cells of a `CellTable`; `table` says which, and `described` what a reader is told of them."""
+
+    column: str
+
+    @abstractmethod
+    def table(self, schema: Schema) -> CellTable:
+        """The cells."""
+
+    @abstractmethod
+    def described(self, key: Any, shares: Any, counts: Any | None, schema: Schema) -> Arrays:
+        """Draws by name from ``shares`` (draws, groups, cells), which add up to 1, and the rows' ``counts``."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[model]`` table; tuples are lists."""
+        plain = super().to_plain()
+        return {k: by_plain(v) if k == "by" else list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
+
+    def statistic(self, schema: Schema) -> CellTable:
+        """The counts; refuses too many cells."""
+        found = self.table(schema)
+        if found.cells > MOST_CELLS:
+            raise expected("cells", found.cells, f"to be at most {MOST_CELLS}: fewer edges, or fewer groups")
+        return found
+
+    def default_prior(self, schema: Schema) -> SparseDirichletPrior:
+        """Uniform on the simplex; for many cells its concentration is learned."""
+        return SparseDirichletPrior(None if self.table(schema).cells >= _MANY else 1.0)
+
+    @abstractmethod
+    def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
+        """The parameters that shares of all cells, (groups, cells in each), amount to."""
+
+    def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
+        """From the shares of all cells, which follow their Dirichlet prior."""
+        return self.parameters_of(self.cell_shares(prior, schema, rng), schema, rng)
+
+    def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """Rows from the same shares, the sizes of the groups included."""
+        cells = self.cell_shares(prior, schema, rng)
+        return self.parameters_of(cells, schema, rng), self.cell_rows(cells, schema, n, rng)
+
+    def concentrations(self, prior: Prior, schema: Schema) -> Any:
+        """The concentrations of all cells that are equally likely, one row each; of bins see `binned_prior`."""
+        assert isinstance(prior, DirichletPrior)
+        table = self.table(schema)
+        if prior.concentration is None and isinstance(table.inner, Bins):
+            return binned_concentrations(table.inner.edges, table.shape[0])
+        return prior.rows(table.cells)
+
+    def cell_shares(self, prior: Prior, schema: Schema, rng: Any) -> Any:
+        """The shares of all cells from the prior, (groups, cells in each)."""
+        table, rows = self.table(schema), self.concentrations(prior, schema)
+        return rng.dirichlet(rows[rng.integers(len(rows))]).reshape(table.shape)
+
+    def cell_rows(self, shares: Any, schema: Schema, n: int, rng: Any) -> Arrays:
+        """n rows whose cells have these shares; numbers are uniform within their bin."""
+        import numpy as np
+
+        table = self.table(schema)
+        flat = np.maximum(np.asarray(shares, np.float64).reshape(-1), 0.0)
+        codes = rng.choice(table.cells, size=n, p=flat / flat.sum())
+        group, inner = np.divmod(codes, table.shape[1])
+        cells: Arrays = {}
+        if isinstance(table.inner, Bins):
+            edges = np.asarray(table.inner.edges)
+            cells[table.inner.column] = edges[inner] + (edges[inner + 1] - edges[inner]) * rng.random(n)
+        else:
+            levels = schema.category(self.column).levels
+            cells[self.column] = [levels[code] for code in inner]
+        if table.by is not None:
+            for name, own in reversed(list(zip(table.by.columns, table.by.levels, strict=True))):
+                levels = schema.category(name).levels
+                cells[name] = [levels[code] for code in group % len(own)]
+                group = group // len(own)
+        return cells
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """Gibbs over the counts; NUTS on the shares for sites and reports."""
+        return {
+            "gibbs": Method(_gibbs, thin=8, releases=True),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
+            "naive": Method(_naive, thin=1),
+        }
+
+    def protocols(self, schema: Schema) -> tuple[str, ...]:
+        """Those of levels: a cell is one."""
+        return tuple(LEVEL_PROTOCOLS)
+
+    def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
+        """A device that randomises the code of its cell, the group included."""
+        table = self.statistic(schema)
+        return LocalRandomizer(schema, CellCode(table), LEVEL_PROTOCOLS[protocol].calibrate(table.cells, budget))
+
+    def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
+        """Counts of the cells or of bit patterns."""
+        return level_summary(randomizer, reports)
+
+    @property
+    def models_clamping(self) -> bool:
+        """The question is about values as clamped."""
+        return True
+
+    @property
+    def sums_must_fit(self) -> bool:
+        """Any counts fit."""
+        return False
+
+
+def _table(problem: Problem) -> tuple[CellFamily, CellTable]:
+    model, table = problem.model, problem.statistic
+    assert isinstance(model, CellFamily)
+    assert isinstance(table, CellTable)
+    return model, table
+
+
+def _whole(released: Any, table: CellTable, n: Any) -> Any:
+    """The released counts with, for two cells, the one that n implies put in front."""
+    import jax.numpy as jnp
+
+    return released if table.cells > 2 else jnp.stack([n - released[0], released[0]])
+
+
+def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
+    """Paired Gibbs sweeps over the latent counts; the shares exactly given them."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from tacit.models.categorical import concentration_given
+    from tacit.runtime.backend import argument
+    from tacit.samplers.latent_counts import nearest_counts, strides
+    from tacit.samplers.paired_counts import paired_sweep
+
+    (model, table), (site,) = _table(problem), problem.sites
+    concentrations, releases = np.array(model.concentrations(problem.prior, problem.schema)), len(site.noises)
+    entry_of = np.zeros(table.cells, int)
+    entry_of[list(table.counted)] = range(len(table.counted))
+    counted = np.isin(np.arange(table.cells), table.counted)
+    n = argument(site.n)
+    scales = argument(np.array([noise.scales for noise in site.noises], np.float64) / table.unit)
+    sd = min(max(noise.sd) for noise in site.noises) / table.unit
+    step_sizes = strides(min(site.n + 1.0, 8 * sd))
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        z = released.reshape(releases, -1)
+
+        def log_noise(cells: Any, counts: Any) -> Any:
+            entry = jnp.asarray(entry_of)[cells]
+            scored = sum(
+                noise.standard_log_density((z[j][entry][:, None] - counts) / scales[j][entry][:, None], jnp)
+                for j, noise in enumerate(site.noises)
+            )
+            return jnp.where(jnp.asarray(counted)[cells][:, None], scored, 0.0)
+
+        def step(counts: Any, key: Any) -> tuple[Any, Any]:
+            for_alpha, *for_counts = jax.random.split(key, 1 + _SWEEPS)
+            alpha = concentration_given(for_alpha, counts, concentrations)
+            for one in for_counts:
+                counts = paired_sweep(one, counts, alpha, log_noise, step_sizes)
+            return counts, counts
+
+        for_warmup, for_draws, for_shares, for_alpha, for_rest = jax.random.split(key, 5)
+        counts = nearest_counts(_whole(jnp.mean(z, axis=0), table, n[0]), n[0])
+        counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
+        _, counts = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
+        keys = jax.random.split(for_alpha, settings.draws)
+        alpha = jax.vmap(lambda key, counts: concentration_given(key, counts, concentrations))(keys, counts)
+        shares = jax.random.dirichlet(for_shares, alpha + counts).reshape(-1, *table.shape)
+        return model.described(for_rest, shares, counts.reshape(-1, *table.shape), problem.schema), {}
+
+    return chain
+
+
+def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
+    """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
+    import jax
+
+    from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
+    from tacit.samplers.pooled_posterior import simplex_chain
+
+    model, table = _table(problem)
+    pieces: list[Any] = []
+    for site in problem.sites:
+        (noise,) = site.noises
+        laplace = noise.limit == "laplace"
+        scales = tuple(scale / table.unit for scale in (noise.scales if laplace else noise.sd))
+        pieces.append(NoisyCounts(site.n, table.counted, scales, laplace))
+    for survey in problem.surveys:
+        protocol = survey.local_randomizer.protocol
+        if isinstance(protocol, RandomizedResponse):
+            pieces.append(ResponseReports(protocol.levels, float(protocol.epsilon)))
+        else:
+            assert isinstance(protocol, UnaryEncoding)
+            tabled = protocol.levels <= MOST_TABLED
+            pieces.append(
+                PatternReports(protocol.levels, float(protocol.epsilon)) if tabled else ExpandedReports(protocol.levels)
+            )
+    chain = simplex_chain(model.concentrations(problem.prior, problem.schema), pieces, settings)
+
+    def described(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        for_chain, for_rest = jax.random.split(key)
+        draws, info = chain(for_chain, released)
+        return model.described(for_rest, draws["theta"].reshape(-1, *table.shape), None, problem.schema), info
+
+    return described
+
+
+def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
+    """The conjugate posterior with the released counts, made non-negative with sum n, taken for the exact ones."""
+    import jax
+    import jax.numpy as jnp
+
+    from tacit.models.categorical import concentration_given
+
+    (model, table), n = _table(problem), problem.n
+    rows = model.concentrations(problem.prior, problem.schema)
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        counts = jnp.maximum(_whole(released, table, n), 0)
+        counts = counts * n / jnp.maximum(jnp.sum(counts), 1e-9)
+        for_alpha, for_shares, for_rest = jax.random.split(key, 3)
+        keys = jax.random.split(for_alpha, settings.draws)
+        alpha = jax.vmap(lambda key: concentration_given(key, counts, rows))(keys)
+        counts = jnp.broadcast_to(counts, (settings.draws, *counts.shape))
+        shares = jax.random.dirichlet(for_shares, alpha + counts).reshape(-1, *table.shape)
+        return model.described(for_rest, shares, counts.reshape(-1, *table.shape), problem.schema), {}
+
+    return chain

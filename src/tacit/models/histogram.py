@@ -1,0 +1,99 @@
+"""A histogram of a number on declared edges, of all rows or by group, with no shape assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from tacit.models.cell_family import CellFamily
+from tacit.models.edges import ASKED, bins_of, checked_edges, plain_edges
+from tacit.models.groups import checked_by, factors_of
+from tacit.models.model import Example
+from tacit.models.support import POSITIVE, SHARE, SHARES
+from tacit.runtime.chain import Arrays
+from tacit.schema import Schema
+from tacit.statistics.cell_table import Bins, CellTable, shortest
+
+
+@dataclass(frozen=True)
+class Histogram(CellFamily):
+    """How ``column`` is distributed over the bins between ``edges``, and which share lies at or above each edge.
+
+    ``share`` and ``above`` are about the population that the rows are a sample of, ``count`` about the rows. The bounds
+    of the column are edges, too. With ``by`` there is a histogram for every group, whose shares add up to 1 in each.
+    """
+
+    family: ClassVar[str] = "histogram"
+    about: ClassVar[str] = "how a number is distributed, on edges that you say"
+    edges: tuple[float, ...] = field(metadata=ASKED)
+    by: str | tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", checked_edges(self.edges))
+        object.__setattr__(self, "by", checked_by(self.by, self.column))
+
+    @classmethod
+    def examples(cls) -> tuple[Example[Self], ...]:
+        """A wage in four bins; and in three for each of two groups."""
+        return (
+            Example(cls("wage", (10, 20, 40)), Schema(wage=(0, 100)), quick=False),
+            Example(cls("wage", (20, 50), "sex"), Schema(wage=(0, 100), sex=["f", "m"]), quick=False, always=False),
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        return {**super().to_plain(), "edges": plain_edges(self.edges)}
+
+    def table(self, schema: Schema) -> CellTable:
+        """Bins in each group."""
+        return CellTable(bins_of(self.column, self.edges, schema), factors_of(self.by, schema))
+
+    def bin_edges(self, schema: Schema) -> tuple[float, ...]:
+        """All edges, the bounds included."""
+        inner = self.table(schema).inner
+        assert isinstance(inner, Bins)
+        return inner.edges
+
+    def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
+        """Shares in each group, and those above each edge."""
+        import numpy as np
+
+        shares = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1e-300)
+        above = 1 - np.cumsum(shares, axis=1)[:, :-1]
+        found = {"share": shares, "above": np.clip(above, 0, 1)}
+        return {k: v[0] if self.by is None else v for k, v in found.items()}
+
+    def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
+        """Uniform within bins; groups as large as their counts say, or equal."""
+        import numpy as np
+
+        shares = np.asarray(parameters["share"], np.float64)
+        if self.by is not None and "count" in parameters:
+            shares = shares * (np.asarray(parameters["count"]).sum(axis=1, keepdims=True) + 1e-9)
+        return self.cell_rows(shares, schema, n, rng)
+
+    def described(self, key: Any, shares: Any, counts: Any | None, schema: Schema) -> Arrays:
+        """Shares within each group."""
+        import jax.numpy as jnp
+
+        own = shares / jnp.maximum(jnp.sum(shares, axis=2, keepdims=True), 1e-300)
+        above = jnp.clip(1 - jnp.cumsum(own, axis=2)[:, :, :-1], 0, 1)
+        found = {"share": own, "above": above, **({} if counts is None else {"count": counts})}
+        return {k: v[:, 0] if self.by is None else v for k, v in found.items()}
+
+    @property
+    def supports(self) -> Mapping[str, str]:
+        """Where the draws lie."""
+        return {"share": SHARES, "above": SHARE, "count": POSITIVE}
+
+    def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
+        """One number a bin or edge, in each group."""
+        group = () if self.by is None else ("group",)
+        return {"share": (*group, "bin"), "above": (*group, "edge"), "count": (*group, "bin")}
+
+    def coords(self, schema: Schema) -> dict[str, list[str]]:
+        table = self.table(schema)
+        assert isinstance(table.inner, Bins)
+        groups = {} if table.by is None else {"group": list(table.by.labels)}
+        edges = [shortest(edge) for edge in table.inner.edges[1:-1]]
+        return {**groups, "bin": list(table.inner.labels), "edge": edges}

@@ -1,0 +1,267 @@
+"""Means and spreads of many groups whose sizes are latent: weighted particles, group by group, and no Markov chain.
+
+For each group three sums B of `GroupMoments` are latent: N = B_0 + B_1 + B_2 rows, their mean M and variance V on
+[0, 1]. A particle is (N, M, R) for the rows, with V = R^2 M (1 - M), and (m, r) for the population. Its target is
+
+    p(N) p(m) p(r)  normal((N M, N (V + M^2)); N mu(m, r), N C(m, r))  noise(z - B)
+
+with mu and C the moments of one row (`bounded_number`). Half of the particles of rows come from the noise around the
+release, which is the posterior itself where a group is large; half from the whole range, which bounds the weights where
+it is small or empty. The population is proposed around the rows, or from its prior. Groups share nothing but the number
+of all rows: given the others the size of a group is n less theirs, about normal with the moments of a first pass, and
+that factor enters the weights of the second. Draws of different groups are independent but for it.
+
+Partial pooling. logit m ~ N(mu_0, tau^2) for the groups' means, tau half-normal with scale 1, mu_0 normal with sd 1.5.
+Each group's likelihood is taken to be normal on the logit scale, as in a meta-analysis, so that (mu_0, tau) is drawn
+from a table and the means given them in closed form; the rest of a draw is that of a particle with nearly this mean.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tacit.likelihoods.bounded_number import two_moments
+from tacit.runtime.backend import argument
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+
+_FEWEST, _A_DRAW = 8192, 8  # particles of a group; pooling, which may move a small group far, has four times as many
+_NEAR = 0.7  # of the particles of rows, and of populations, are proposed near the release or the rows
+_KEPT, _KERNEL = 1024, 0.2  # particles of a group that pooling chooses from; how near, in what its mean varies by
+_LOGIT_SD, _CENTRE_SD = math.pi / math.sqrt(3), 1.5  # of a uniform share; of mu_0
+_TAUS = np.geomspace(0.004, 4.0, 40)
+_FREEDOM = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class GroupProblem:
+    """What is known beside the release: ``n`` rows in ``groups``, and the noise of each release (J, groups, 3)."""
+
+    n: Any
+    groups: int
+    scales: Any
+    laplace: tuple[bool, ...]
+    prior: tuple[float, float, float, float]
+    pooled: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", argument(self.n))
+        object.__setattr__(self, "scales", argument(self.scales))
+
+    def log_noise(self, j: int, residual: Any) -> Any:
+        """The log density of release ``j``'s noise, normalised, at residuals over their scale."""
+        return -jnp.abs(residual) - math.log(2) if self.laplace[j] else -(residual**2) / 2 - math.log(2 * math.pi) / 2
+
+
+def group_means_chain(problem: GroupProblem, settings: SamplerSettings) -> Chain:
+    """Draws (draws, groups) of ``mean``, ``sd``, ``rows_mean``, ``rows_sd``, all on [0, 1], and ``count``."""
+    count = max(_FEWEST, _A_DRAW * settings.draws) * (4 if problem.pooled else 1)
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        z = released.reshape(len(problem.laplace), problem.groups, 3)
+        for_particles, for_draws = jax.random.split(key)
+        keys = jax.random.split(for_particles, problem.groups)
+        each = keys, jnp.swapaxes(z, 0, 1), jnp.swapaxes(problem.scales, 0, 1)
+        particles, logs = jax.lax.map(lambda one: _particles(one[0], one[1], one[2], problem, count), each)
+        weights = jax.nn.softmax(logs, axis=1)
+        mean = jnp.sum(weights * particles["count"], axis=1)
+        variance = jnp.sum(weights * (particles["count"] - mean[:, None]) ** 2, axis=1)
+        rest_mean, rest_variance = jnp.sum(mean) - mean, jnp.sum(variance) - variance + 0.25
+        left = problem.n[0] - particles["count"] - rest_mean[:, None]
+        logs = logs - left**2 / (2 * rest_variance[:, None])
+        means = None
+        efficiency = 1 / (jnp.sum(jax.nn.softmax(logs, axis=1) ** 2, axis=1) * count)
+        if problem.pooled:
+            chosen, means = _pooled(for_draws, particles["mean"], logs, settings.draws)
+        else:
+            chosen = jax.vmap(lambda key, logs: resample(key, logs, settings.draws))(
+                jax.random.split(for_draws, problem.groups), logs
+            )
+        draws = {name: jnp.take_along_axis(values, chosen, axis=1).T for name, values in particles.items()}
+        if means is not None:
+            draws["mean"] = means.T
+        return draws, {"efficiency": jnp.full(settings.draws, jnp.min(efficiency))}
+
+    return chain
+
+
+def resample(key: Any, logs: Any, draws: int) -> Any:
+    """Places in proportion to exp(``logs``): one from each of as many equal parts of the weight, in random order."""
+    for_place, for_order = jax.random.split(key)
+    aims = (jnp.arange(draws) + jax.random.uniform(for_place, (draws,))) / draws
+    cumulative = jnp.cumsum(jax.nn.softmax(logs))
+    found = jnp.minimum(jnp.searchsorted(cumulative, aims * cumulative[-1]), logs.shape[0] - 1)
+    return jax.random.permutation(for_order, found)
+
+
+def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int) -> tuple[Arrays, Any]:
+    """The particles of one group, and the logs of their weights; ``z`` and ``scales`` (J, 3)."""
+    keys = jax.random.split(key, 8)
+    n, near = problem.n[0], int(_NEAR * count)
+    draw = jax.random.laplace if problem.laplace[0] else jax.random.normal
+    sums = z[0] + scales[0] * draw(keys[0], (near, 3))
+    size = jnp.sum(sums, axis=1)
+    safe = jnp.maximum(size, 1e-9)
+    place = (sums[:, 1] / 2 + sums[:, 2]) / safe
+    spread = (sums[:, 2] / safe - place**2) / jnp.where(place * (1 - place) > 0, place * (1 - place), 1.0)
+    # Anywhere: the size from around the release, folded into what is possible.
+    centre, width = jnp.clip(jnp.sum(z[0]), 0, n), 3 * jnp.sqrt(jnp.sum(_variances(scales[0], problem)))
+    wide = width + 1.0
+    far = jnp.abs(centre + wide * jax.random.normal(keys[1], (count - near,)))
+    rows_n = jnp.concatenate([size, far])
+    anywhere = jax.random.uniform(keys[2], (2, count - near))
+    rows_mean = jnp.concatenate([place, anywhere[0]])
+    rows_ratio = jnp.concatenate([jnp.sqrt(jnp.maximum(spread, 0.0)), anywhere[1]])
+    eps = 1e-9
+    possible = (rows_n > eps) & (rows_n <= n) & (rows_mean > eps) & (rows_mean < 1 - eps)
+    possible = possible & (rows_ratio > eps) & (rows_ratio < 1 - eps)
+    rows_n, rows_mean, rows_ratio = (
+        jnp.where(possible, value, other) for value, other in ((rows_n, 1.0), (rows_mean, 0.5), (rows_ratio, 0.5))
+    )
+    variance = rows_ratio**2 * rows_mean * (1 - rows_mean)
+    square = variance + rows_mean**2
+    exact = rows_n[:, None] * jnp.stack([1 - 2 * rows_mean + square, 2 * (rows_mean - square), square], axis=1)
+    residuals = (z[:, None, :] - exact) / scales[:, None, :]
+    noise = [jnp.sum(problem.log_noise(j, residuals[j]), axis=1) for j in range(len(problem.laplace))]
+    volume = 2 * jnp.log(rows_n) + jnp.log(2 * rows_ratio * rows_mean * (1 - rows_mean))  # of (sum, sum of squares)
+    at_release = noise[0] - jnp.sum(jnp.log(scales[0])) + volume + math.log(2)
+    folded = jnp.logaddexp(_log_normal(rows_n - centre, wide), _log_normal(rows_n + centre, wide))
+    proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(1 - _NEAR) + folded)
+
+    population, log_population = population_near(keys[3:6], rows_n, rows_mean, rows_ratio, problem.prior, count)
+    mean, ratio = population
+    clt = log_clt(rows_n, rows_mean, square, mean, ratio) + volume
+    alone = (problem.groups - 2) * jnp.log1p(-jnp.minimum(rows_n / n, 1 - 1e-12))  # shares ~ Dirichlet(1, ..., 1)
+    logs = sum(noise) + clt + alone + log_prior(mean, ratio, problem.prior) - proposal - log_population
+    inside = possible & (mean > 0) & (mean < 1) & (ratio > 0) & (ratio < 1)
+    logs = jnp.where(inside & jnp.isfinite(logs), logs, -jnp.inf)
+    # A release that no particle explains leaves what is possible, equally weighted, instead of no number at all.
+    logs = jnp.where(jnp.any(jnp.isfinite(logs)), logs, jnp.where(inside, 0.0, -jnp.inf))
+    particles = {
+        "mean": mean,
+        "sd": ratio * jnp.sqrt(mean * (1 - mean)),
+        "rows_mean": rows_mean,
+        "rows_sd": jnp.sqrt(variance),
+        "count": rows_n,
+    }
+    return particles, logs
+
+
+def _variances(scales: Any, problem: GroupProblem) -> Any:
+    return scales**2 * (2.0 if problem.laplace[0] else 1.0)
+
+
+def _log_normal(residual: Any, sd: Any) -> Any:
+    return -((residual / sd) ** 2) / 2 - jnp.log(sd * math.sqrt(2 * math.pi))
+
+
+def log_prior(mean: Any, ratio: Any, prior: tuple[float, float, float, float]) -> Any:
+    """Beta densities of both, up to a constant."""
+    a, b, c, d = prior
+    return (
+        (a - 1) * jnp.log(mean)
+        + (b - 1) * jnp.log1p(-mean)
+        + (c - 1) * jnp.log(ratio)
+        + (d - 1) * jnp.log1p(-ratio)
+        - math.lgamma(a) - math.lgamma(b) + math.lgamma(a + b)
+        - math.lgamma(c) - math.lgamma(d) + math.lgamma(c + d)
+    )  # fmt: skip
+
+
+def _row_moments(mean: Any, ratio: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Of u = (1 + c) / 2: E u, E u^2, Var u, Cov(u, u^2), Var u^2."""
+    (m, s), ((a, b), (_, d)) = two_moments(2 * mean - 1, ratio)
+    cross = a / 4 + b / 8  # u^2 = (1 + 2c + c^2) / 4
+    return (1 + m) / 2, (1 + 2 * m + s) / 4, a / 4, cross, (4 * a + 4 * b + d) / 16
+
+
+def log_clt(n: Any, rows_mean: Any, rows_square: Any, mean: Any, ratio: Any) -> Any:
+    """The log density of the sums of u and u^2 over n rows at n times (``rows_mean``, ``rows_square``)."""
+    held = jnp.maximum(n, 1.0)
+    m, s, a, b, d = _row_moments(mean, ratio)
+    first, second = rows_mean - m, rows_square - s
+    rest = jnp.maximum(d - b * b / a, 1e-12 * d + 1e-300)
+    form = held * (first**2 / a + (second - b / a * first) ** 2 / rest)
+    return -form / 2 - (jnp.log(a) + jnp.log(rest)) / 2 + jnp.log(held) - 2 * jnp.log(n) - math.log(2 * math.pi)
+
+
+def population_near(
+    keys: Any, n: Any, rows_mean: Any, rows_ratio: Any, prior: tuple[float, float, float, float], count: int
+) -> tuple[tuple[Any, Any], Any]:
+    """Mean and ratio of the population: from around the rows, or from the prior; and the log density of that."""
+    a, b, c, d = prior
+    held = jnp.maximum(n, 1.0)
+    m, s, va, cov, vs = _row_moments(rows_mean, rows_ratio)
+    slope, rest = cov / va, jnp.maximum(vs - cov * cov / va, 1e-12 * vs + 1e-300)
+    sds = jnp.sqrt(jnp.stack([va, rest]) / held) * 1.1
+    width = jnp.sqrt(_FREEDOM / jnp.sum(jax.random.normal(keys[0], (int(_FREEDOM), count)) ** 2, axis=0))
+    e = width * jax.random.normal(keys[1], (2, count))
+    near_mean = m + sds[0] * e[0]
+    near_square = s + slope * sds[0] * e[0] + sds[1] * e[1]
+    near_variance = near_square - near_mean**2
+    largest = near_mean * (1 - near_mean)
+    near_ratio = jnp.sqrt(jnp.maximum(near_variance, 0.0) / jnp.where(largest > 0, largest, 1.0))
+    for_side, for_mean, for_ratio = jax.random.split(keys[2], 3)
+    take = jax.random.uniform(for_side, (count,)) < _NEAR
+    mean = jnp.where(take, near_mean, _beta(for_mean, a, b, count))
+    ratio = jnp.where(take, near_ratio, _beta(for_ratio, c, d, count))
+    inside = (mean > 0) & (mean < 1) & (ratio > 0) & (ratio < 1)
+    mean, ratio = jnp.where(inside, mean, 0.5), jnp.where(inside, ratio, 0.5)
+    largest = mean * (1 - mean)
+    first = (mean - m) / sds[0]
+    second = (ratio**2 * largest + mean**2 - s - slope * (mean - m)) / sds[1]
+    at_rows = -(_FREEDOM + 2) / 2 * jnp.log1p((first**2 + second**2) / _FREEDOM) - math.log(2 * math.pi)
+    at_rows = at_rows - jnp.log(sds[0] * sds[1]) + jnp.log(2 * ratio * largest)
+    log_density = jnp.logaddexp(math.log(_NEAR) + at_rows, math.log(1 - _NEAR) + log_prior(mean, ratio, prior))
+    return (jnp.where(inside, mean, -1.0), ratio), log_density
+
+
+def _beta(key: Any, a: float, b: float, count: int) -> Any:
+    """Beta numbers; uniform ones without the rejection that others need."""
+    return jax.random.uniform(key, (count,)) if a == b == 1 else jax.random.beta(key, a, b, (count,))
+
+
+def _pooled(key: Any, means: Any, logs: Any, draws: int) -> tuple[Any, Any]:
+    """Places (groups, draws) of the particles of each group, and its mean, given mu_0 and tau of that draw."""
+    for_kept, for_table, for_centre, for_draws = jax.random.split(key, 4)
+    groups = means.shape[0]
+    everything, weights = _logit(jnp.clip(means, 1e-12, 1 - 1e-12)), jax.nn.softmax(logs, axis=1)
+    middle = jnp.sum(weights * everything, axis=1)
+    variance = jnp.sum(weights * (everything - middle[:, None]) ** 2, axis=1)
+    # The likelihood alone: the posterior less the prior of one group, whose logit has sd pi / sqrt(3).
+    precision = jnp.maximum(1 / jnp.maximum(variance, 1e-12) - 1 / _LOGIT_SD**2, 1e-4)
+    place, own = middle / jnp.maximum(variance, 1e-12) / precision, 1 / precision
+    taus = jnp.asarray(_TAUS)
+    total = own[None, :] + taus[:, None] ** 2  # (taus, groups)
+    sharpness = jnp.sum(1 / total, axis=1) + 1 / _CENTRE_SD**2
+    centre = jnp.sum(place / total, axis=1) / sharpness
+    form = jnp.sum(place**2 / total, axis=1) - centre**2 * sharpness
+    table = -0.5 * (form + jnp.sum(jnp.log(total), axis=1) + jnp.log(sharpness)) - taus**2 / 2 + jnp.log(taus)
+    chosen = jax.random.categorical(for_table, table, shape=(draws,))
+    tau = taus[chosen]
+    mu = centre[chosen] + jax.random.normal(for_centre, (draws,)) / jnp.sqrt(sharpness[chosen])
+    # Each group's mean given both, then a particle whose mean is near it for all else that a draw says of the group.
+    precision = 1 / own[:, None] + 1 / tau**2  # (groups, draws)
+    middle = (place[:, None] / own[:, None] + mu / tau**2) / precision
+    normal = jax.random.normal(jax.random.fold_in(for_draws, 0), (groups, draws))
+    drawn = middle + normal / jnp.sqrt(precision)
+    typical, reach = jnp.mean(drawn, axis=1, keepdims=True), 2 * jnp.std(drawn, axis=1, keepdims=True) + 1e-9
+    nearby = logs - ((everything - typical) / reach) ** 2 / 2
+    kept = jax.vmap(lambda key, logs: resample(key, logs, _KEPT))(jax.random.split(for_kept, groups), nearby)
+    logits, kernel = jnp.take_along_axis(everything, kept, axis=1), _KERNEL * reach[:, 0]
+
+    def one(key: Any, logits: Any, drawn: Any, kept: Any, kernel: Any) -> Any:
+        away = (logits[None, :] - drawn[:, None]) / kernel
+        return kept[jax.random.categorical(key, -(away**2) / 2, axis=1)]
+
+    keys = jax.random.split(for_draws, groups)
+    return jax.lax.map(lambda x: one(*x), (keys, logits, drawn, kept, kernel)), jax.nn.sigmoid(drawn)
+
+
+def _logit(share: Any) -> Any:
+    return jnp.log(share) - jnp.log1p(-share)
