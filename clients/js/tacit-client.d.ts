@@ -12,7 +12,7 @@ export type Report = readonly (number | string)[];
 
 /** The public parameters of what a device does; `randomize` takes an encoded answer. */
 export interface Protocol {
-  readonly kind: "randomized-response" | "unary-encoding" | "noisy-number";
+  readonly kind: "randomized-response" | "unary-encoding" | "noisy-number" | "noisy-statistic";
   /** The guarantee of one report, computed from the parameters. */
   readonly epsilon: Rational;
   /** Of levels: how many. */
@@ -23,16 +23,37 @@ export interface Protocol {
   readonly low?: bigint;
   readonly high?: bigint;
   readonly scale?: bigint;
-  randomize(input: bigint): bigint[];
+  /** Of scores: how far two inputs can be apart in L1, by relative scales, and the scale of the noise of each entry. */
+  readonly unit?: bigint;
+  readonly largest?: bigint;
+  readonly l1?: Rational;
+  readonly weights?: readonly Rational[];
+  readonly scales?: readonly bigint[];
+  randomize(input: bigint | readonly bigint[]): bigint[];
 }
 
 interface AnyQuestion {
   readonly name: string;
-  readonly column: string;
+  /** The columns that are asked for; the only one, where it is one. */
+  readonly columns: readonly string[];
+  readonly column?: string;
   readonly protocol: Protocol;
   readonly epsilon: Rational;
   /** One report. Every call draws anew and costs epsilon again. */
-  randomize(answer: Answer): Report;
+  randomize(answer: Answer | AnswerByColumn): Report;
+}
+
+/** What a question about a regression is answered with: the covariates and the response. */
+export type AnswerByColumn = Readonly<Record<string, Answer>>;
+
+/** A question about a person's own score in a logistic regression, at the public point of a cohort. */
+export interface ScoreQuestion extends AnyQuestion {
+  readonly levels?: undefined;
+  readonly response: string;
+  /** The levels or the bounds of each column. */
+  readonly cells: Readonly<
+    Record<string, Pick<LevelQuestion, "levels" | "missing"> | Pick<NumberQuestion, "low" | "high" | "missing">>
+  >;
 }
 
 /** A question with levels. */
@@ -51,7 +72,7 @@ export interface NumberQuestion extends AnyQuestion {
   decode(report: Report): number;
 }
 
-export type Question = LevelQuestion | NumberQuestion;
+export type Question = LevelQuestion | NumberQuestion | ScoreQuestion;
 
 /** A survey: what is asked, and the guarantee for a person who answers everything. */
 export interface Form {

@@ -6,7 +6,8 @@
  *
  * The draws are comparisons of whole numbers (BigInt) with bytes of `crypto.getRandomValues`: no floating-point number
  * decides a report, so the published probabilities hold exactly. Byte for byte they are the draws of the Python
- * client: from the same random bytes both make the same report.
+ * client: from the same random bytes both make the same report. (Of several entries with noise, Python draws some
+ * together and this client one after the other.)
  *
  * No message of this file ever quotes an answer.
  */
@@ -223,6 +224,34 @@ const PROTOCOLS = {
       randomize: (number) => [number + discreteLaplace(scale)],
     };
   },
+
+  "noisy-statistic": (plain) => {
+    exactly("protocol", plain, ["kind", "unit", "l1", "l2_squared", "relative_scales", "law", "scales"], ["largest"]);
+    const unit = whole("unit", plain.unit, 1n, LARGEST_INPUT);
+    const largest = whole("largest", plain.largest ?? plain.unit, 1n, LARGEST_INPUT);
+    const [l1] = [plain.l1, plain.l2_squared].map((text) => readRational(text));
+    const entries = Array.isArray(plain.scales) && Array.isArray(plain.relative_scales) ? plain.scales.length : 0;
+    if (plain.law !== "discrete-laplace" || entries === 0 || plain.relative_scales.length !== entries) {
+      throw new FormError("Expected the noise to be discrete-laplace, with a scale and a relative one an entry.");
+    }
+    const scales = plain.scales.map((scale) => whole("scale", scale, 1n, LARGEST_SCALE));
+    const weights = plain.relative_scales.map((weight) => positive("relative_scales", weight));
+    // |log ratio| <= sum |D_i| / scale_i <= l1 max w_i / scale_i for the difference D of any two inputs.
+    const costs = weights.map((weight, i) => ({
+      numerator: l1.numerator * weight.numerator,
+      denominator: l1.denominator * weight.denominator * scales[i],
+    }));
+    const epsilon = Object.freeze(costs.reduce((a, b) => (isAtMost(a, b) ? b : a)));
+    return {
+      unit,
+      largest,
+      l1,
+      weights,
+      scales,
+      epsilon,
+      randomize: (vector) => vector.map((value, i) => value + discreteLaplace(scales[i])),
+    };
+  },
 };
 
 /** The probability of the coin, to the precision of a number; for words and pictures alone. */
@@ -253,7 +282,8 @@ export function readForm(plain) {
   if (new Set(questions.map((question) => question.name)).size !== questions.length) {
     throw new FormError("Expected every question to have a name of its own.");
   }
-  if (new Set(questions.map((question) => question.column)).size !== questions.length) {
+  const columns = questions.flatMap((question) => question.columns);
+  if (new Set(columns).size !== columns.length) {
     throw new FormError("Expected every question to be about a column of its own.");
   }
   const epsilon = sum(questions.map((question) => question.epsilon)); // pure guarantees add up
@@ -273,17 +303,20 @@ function readQuestion(plain) {
   if (!isTable(plan.model) || typeof plan.model.family !== "string") {
     throw new FormError("Expected the model of the plan to say its family.");
   }
-  exactly("mechanism", plan.mechanism, ["kind"], ["protocol"]);
+  const scored = isTable(plan.mechanism) && plan.mechanism.protocol === "scores";
+  exactly("mechanism", plan.mechanism, ["kind"], scored ? ["protocol", "point", "matrix"] : ["protocol"]);
   if (plan.mechanism.kind !== "local") throw new FormError("Expected the mechanism of the plan to be local.");
   exactly("budget", plan.budget, ["epsilon", "neighbours"]);
   if (plan.budget.neighbours !== "replace-one") throw new FormError("Expected neighbours to be replace-one.");
   const protocol = readProtocol(plain.protocol);
-  if ((plan.mechanism.protocol ?? protocol.kind) !== protocol.kind) {
+  const named = scored ? "noisy-statistic" : (plan.mechanism.protocol ?? protocol.kind);
+  if (named !== protocol.kind || scored !== (protocol.kind === "noisy-statistic")) {
     throw new FormError("Expected the protocol to be the one of the plan.");
   }
   if (!isAtMost(protocol.epsilon, exactRational(plan.budget.epsilon))) {
     throw new FormError("Expected the protocol to keep the budget of the plan.");
   }
+  if (scored) return scoreQuestion(plain, protocol);
   if (!isTable(encoder) || !isTable(plan.schema) || !Object.hasOwn(plan.schema, encoder.column)) {
     throw new FormError("Expected the encoder to name a column of the schema.");
   }
@@ -293,6 +326,7 @@ function readQuestion(plain) {
   return Object.freeze({
     name: plain.name,
     column: encoder.column,
+    columns: Object.freeze([encoder.column]),
     ...column,
     protocol,
     epsilon: protocol.epsilon,
@@ -339,10 +373,15 @@ function levelCode(encoder, { levels, missing }, protocol) {
   if (encoder.kind !== "level" || protocol.levels !== BigInt(levels.length)) {
     throw new FormError("Expected the encoder and the protocol to be about the levels of the column.");
   }
+  const code = codeIn({ levels, missing });
+  return (answer) => BigInt(code(answer));
+}
+
+function codeIn({ levels, missing }) {
   const forms = levels.map(formOf);
   return (answer) => {
     const code = ["number", "boolean", "string"].includes(typeof answer) ? forms.indexOf(formOf(answer)) : -1;
-    return BigInt(code < 0 ? levels.indexOf(missing) : code);
+    return code < 0 ? levels.indexOf(missing) : code;
   };
 }
 
@@ -363,11 +402,15 @@ function latticeNumber(encoder, { low, high, missing }, protocol) {
     throw new FormError("Expected the encoder and the protocol to be about the bounds of the column.");
   }
   return (answer) => {
-    const number = numberOf(answer);
-    const clamped = Math.min(Math.max(Number.isNaN(number) ? missing : number, low), high);
+    const clamped = clampedTo({ low, high, missing }, answer);
     const mapped = roundHalfEven(first + ((clamped - low) / (high - low)) * (last - first));
     return BigInt(Math.min(Math.max(mapped, first), last));
   };
+}
+
+function clampedTo({ low, high, missing }, answer) {
+  const number = numberOf(answer);
+  return Math.min(Math.max(Number.isNaN(number) ? missing : number, low), high);
 }
 
 function decoded({ low, high, first, last }, [report]) {
@@ -390,6 +433,322 @@ function roundHalfEven(value) {
   const below = Math.floor(value);
   const up = value - below > 0.5 || (value - below === 0.5 && below % 2 !== 0);
   return up ? below + 1 : below;
+}
+
+// --------------------------------------------------------------------------------------------------------------------
+// Scores: what a person's own row adds to the score of a logistic regression at the public point of a cohort
+//
+// A row has whole numbers q, one for each column of the design, eta = <q, point> and a response; from a table that is
+// computed here it has a score rho and a weight omega, and it reports rho q and, with a matrix, omega q q' (the upper
+// triangle), each with noise. The noise has to suit how far two rows can be apart *at this point*. This client computes
+// that itself, from the point and the design by which it encodes, and refuses a form that claims less. So whoever
+// changes the point, or the design, changes what is measured, and never what a report tells about its sender.
+
+const FINE = 2 ** 20; // steps of eta
+const STEPS = 2 ** 12; // of a covariate from 0 to 1
+const POINT_UNIT = 2 ** 20; // steps of a coefficient
+const LARGEST_POINT = 2 ** 8 * POINT_UNIT;
+const SCORE_UNIT = 2 ** 32;
+const WEIGHT_UNIT = 2 ** 20;
+const MOST_DESIGN = 64;
+const MARGIN = 1e-10; // times the size of all terms: far more than rounding in what follows may be off by
+
+/** Scores and weights at knots of eta, as `tacit.statistics.score_tables` has them for two levels. */
+let table = null;
+function scoreTable() {
+  if (table !== null) return table;
+  const [precision, knots] = [160n, []];
+  for (let knot = -24 * FINE; knot < 24 * FINE; ) {
+    knots.push(knot);
+    const next = knot + (FINE / 128) * Math.max(1, Math.floor(Math.abs(knot) / (4 * FINE)));
+    knot = knot < 0 && next > 0 ? 0 : next;
+  }
+  knots.push(24 * FINE);
+  const one = 1n << precision;
+  const rounded = (numerator, denominator) => Number((2n * numerator + denominator) / (2n * denominator));
+  const found = { knots, start: [], top: [], weight: [] };
+  for (const knot of knots) {
+    const [power] = exponential({ numerator: BigInt(Math.abs(knot)), denominator: BigInt(FINE) }, precision);
+    const [up, down] = [power, one].map((part) => rounded(BigInt(SCORE_UNIT) * part, power + one));
+    found.start.push(knot < 0 ? down : up);
+    found.top.push(knot < 0 ? up : down);
+    found.weight.push(rounded(BigInt(WEIGHT_UNIT) * power * one, (power + one) ** 2n));
+  }
+  return (table = Object.freeze(found));
+}
+
+/** The score and the weight of a row, whole numbers, interpolated and rounded down. */
+function scoreAt(eta, yes) {
+  const { knots, start, top, weight } = scoreTable();
+  const place = Math.min(Math.max(eta, knots[0]), knots.at(-1));
+  let [left, right] = [0, knots.length - 1];
+  while (right - left > 1) {
+    const middle = (left + right) >> 1;
+    if (knots[middle] <= place) left = middle;
+    else right = middle;
+  }
+  const [along, width] = [BigInt(place - knots[left]), BigInt(knots[left + 1] - knots[left])];
+  const at = (values) => {
+    const product = BigInt(values[left + 1] - values[left]) * along;
+    const quotient = product / width - (product < 0n && product % width !== 0n ? 1n : 0n);
+    return values[left] + Number(quotient);
+  };
+  return [yes ? at(top) : -at(start), at(weight)];
+}
+
+/** A question whose answer is an object by column: the covariates and the response. */
+function scoreQuestion(plain, protocol) {
+  const { plan, encoder } = plain;
+  exactly("encoder", encoder, ["kind", "columns", "response", "design", "point", "matrix"]);
+  const { columns, response, design, matrix } = encoder;
+  const listed = Array.isArray(columns) && columns.length > 0 && new Set(columns).size === columns.length;
+  if (encoder.kind !== "score" || !listed || !columns.includes(response) || typeof matrix !== "boolean") {
+    throw new FormError("Expected the encoder to be about scores, and to name its columns and the response.");
+  }
+  if (!isTable(plan.schema) || !columns.every((name) => isShown(name) && Object.hasOwn(plan.schema, name))) {
+    throw new FormError("Expected the encoder to name columns of the schema, with names of printable characters.");
+  }
+  const cells = Object.fromEntries(columns.map((name) => [name, readColumn(plan.schema[name])]));
+  if (plan.model.family !== "logistic" || cells[response].levels?.length !== 2) {
+    throw new FormError("Expected scores to be those of a logistic regression, with a response of two levels.");
+  }
+  if (!Array.isArray(design) || design.length === 0 || design.length > MOST_DESIGN) {
+    throw new FormError(`Expected the design to have 1 to ${MOST_DESIGN} columns.`);
+  }
+  const terms = design.map((column) => readTerm(column, cells, response));
+  const point = readPoint(encoder.point, plan.mechanism.point, terms.length);
+  const entries = terms.length + (matrix ? (terms.length * (terms.length + 1)) / 2 : 0);
+  if (protocol.scales.length !== entries || protocol.unit !== BigInt(SCORE_UNIT) * BigInt(STEPS)) {
+    throw new FormError("Expected the protocol to be about the entries of the score, in its unit.");
+  }
+  const ratio = readRatio(protocol.weights, terms.length, matrix);
+  const claimed = asNumber(protocol.l1) / Number(protocol.unit);
+  if (!(claimed >= furthest(terms, point, matrix, ratio))) {
+    throw new FormError("Expected the protocol to know how far two rows can be apart at the point.");
+  }
+  const read = Object.fromEntries(
+    columns.map((name) => [name, cells[name].levels ? codeIn(cells[name]) : (answer) => clampedTo(cells[name], answer)]),
+  );
+  const encode = (answer) => {
+    const row = Object.fromEntries(columns.map((name) => [name, read[name](isTable(answer) ? answer[name] : null)]));
+    const q = terms.map((term) => term.value(row));
+    const eta = Math.floor(q.reduce((total, value, j) => total + value * point[j], 0) / 2 ** 12);
+    const [rho, omega] = scoreAt(eta, row[response] === 1);
+    const scores = q.map((value) => BigInt(rho * value));
+    return matrix ? [...scores, ...q.flatMap((a, j) => q.slice(j).map((b) => BigInt(omega * a * b)))] : scores;
+  };
+  return Object.freeze({
+    name: plain.name,
+    columns: Object.freeze([...columns]),
+    cells: Object.freeze(cells),
+    response,
+    protocol,
+    epsilon: protocol.epsilon,
+    /** One report of an answer by column. Every call draws anew and costs epsilon again. */
+    randomize: (answer) => Object.freeze(protocol.randomize(encode(answer)).map(writtenWhole)),
+  });
+}
+
+/** A column of the design: a product of numbers, mapped to [-1, 1], where levels hold; without numbers 0 or 1. */
+function readTerm(plain, cells, response) {
+  exactly("design", plain, ["levels", "numbers"], ["offset", "scale", "low", "high"]);
+  const levels = isTable(plain.levels) ? Object.entries(plain.levels) : [];
+  const { numbers, offset = 0, scale = 1, low = 1, high = 1 } = plain;
+  const known = (name) => name !== response && Object.hasOwn(cells, name);
+  const fits =
+    isTable(plain.levels) &&
+    levels.every(([name, code]) => known(name) && Number.isSafeInteger(code) && cells[name].levels?.[code] !== undefined) &&
+    Array.isArray(numbers) &&
+    numbers.every((name) => known(name) && cells[name].low !== undefined) &&
+    [offset, scale, low, high].every(Number.isFinite) &&
+    scale > 0 &&
+    -1 <= low &&
+    low <= high &&
+    high <= 1;
+  if (!fits) throw new FormError("Expected the design to be about levels and numbers of the columns, in [-1, 1].");
+  const [least, most] = numbers.length ? [roundHalfEven(low * STEPS), roundHalfEven(high * STEPS)] : [STEPS, STEPS];
+  const factor = STEPS / scale;
+  const usual = 2 ** -1000 < factor && factor < 2 ** 1000;
+  return {
+    levels,
+    numbers,
+    least,
+    most,
+    group: JSON.stringify([levels.map(([name]) => name), numbers.length ? numbers : null]),
+    value(row) {
+      if (!levels.every(([name, code]) => row[name] === code)) return 0;
+      if (!numbers.length) return STEPS;
+      const raw = numbers.map((name) => row[name]).reduce((a, b) => a * b);
+      const centred = offset === 0 ? raw : raw - offset;
+      const mapped = roundHalfEven(usual ? centred * factor : (centred / scale) * STEPS);
+      return Math.min(Math.max(mapped, least), most) || 0;
+    },
+  };
+}
+
+/** The point in whole steps: the plan's, on its lattice and in its range. */
+function readPoint(steps, stated, count) {
+  const fits = (point) =>
+    Array.isArray(point) && point.length === count && point.every((t) => Number.isSafeInteger(t) && Math.abs(t) <= LARGEST_POINT);
+  const real = stated === undefined ? Array(count).fill(0) : stated;
+  const said = Array.isArray(real) ? real.map((t) => (typeof t === "number" ? t * POINT_UNIT : NaN)) : [];
+  if (!fits(steps) || !fits(said) || !steps.every((t, j) => t === said[j])) {
+    throw new FormError("Expected the point to be the plan's, multiples of 1/1048576 and at most 256 in size.");
+  }
+  return steps;
+}
+
+/** The relative scale of the information: scores have 1, all its entries the same. */
+function readRatio(weights, count, matrix) {
+  const numbers = weights.map(asNumber);
+  const ratio = matrix ? numbers[count] : 1;
+  if (!numbers.every((weight, i) => weight === (i < count ? 1 : ratio)) || !(ratio >= 2 ** -10 && ratio <= 2 ** 10)) {
+    throw new FormError("Expected the relative scales to be 1 for scores and one number for the information.");
+  }
+  return ratio;
+}
+
+/**
+ * How far two rows can be apart at a point, in L1 with the information over `ratio`, in real units; or a bound on it.
+ *
+ * The smaller of two bounds, each of which `tacit.statistics.score_sensitivity` proves: one in L1, and the root of
+ * (entries) times that in squared L2. Rows are told apart by intervals of eta; at each the score and the weight lie in a
+ * box around those of the table, widened by what rounding can do.
+ */
+function furthest(terms, point, matrix, ratio) {
+  const region = readRegion(terms, point);
+  const cells = etaIntervals(region.low, region.high).map(([low, high]) => ({ low, high, ...vertices(low, high) }));
+  const b = matrix ? 1 / ratio : 0;
+  const entries = terms.length + (matrix ? (terms.length * (terms.length + 1)) / 2 : 0);
+  let [l1, squared, rhos, omegas] = [0, 0, 0, 0];
+  for (let i = 0; i < cells.length; i++) {
+    for (const [r, w] of cells[i].corners) [rhos, omegas] = [Math.max(rhos, Math.abs(r)), Math.max(omegas, w)];
+    for (let j = i; j < cells.length; j++) {
+      const couple = coupled(cells[i], cells[j], region);
+      let [joint, other] = [0, 0];
+      for (const [r, w] of cells[i].corners) {
+        for (const [s, v] of cells[j].corners) {
+          const rest = farL1(r, w, s, v, 0, b, region);
+          const nearer = r * s < 0 ? Math.min(Math.abs(r), Math.abs(s)) * couple.apart : 0;
+          joint = Math.max(joint, farL1(r, w, s, v, 1, b, region));
+          other = Math.max(other, rest + region.nonzero * (Math.abs(r) + Math.abs(s)) - nearer);
+          squared = Math.max(squared, farSquared(r, w, s, v, b, couple, region.square));
+        }
+      }
+      l1 = Math.max(l1, Math.min(joint, other));
+    }
+  }
+  l1 += MARGIN * (region.nonzero * rhos + b * region.nonzero ** 2 * omegas);
+  squared += MARGIN * (region.square * rhos ** 2 + b * b * region.square ** 2 * omegas ** 2);
+  return Math.min(l1, Math.sqrt(entries * squared));
+}
+
+/** What the design lets a row's vector be; see `tacit.statistics.score_region`. Columns of a group exclude each other. */
+function readRegion(terms, point) {
+  const groups = Object.values(Object.groupBy ? Object.groupBy(terms, (t) => t.group) : grouped(terms));
+  const place = new Map(terms.map((term, j) => [term, j]));
+  const region = { nonzero: 0, shared: 0, numbers: 0, constant: 0, square: 0, inner: 0, low: 0, high: 0 };
+  for (const group of groups) {
+    const [first] = group;
+    if (new Set(group.map((term) => JSON.stringify(term.levels))).size !== group.length) {
+      throw new FormError("Expected no column of the design to stand there twice.");
+    }
+    region.nonzero += 1;
+    region.shared += first.levels.length ? 0 : 1;
+    region.square += Math.max(...group.map((t) => Math.max(t.least ** 2, t.most ** 2))) / STEPS ** 2;
+    if (first.numbers.length) {
+      region.numbers += 1;
+      region.inner += Math.min(...group.map((t) => Math.min(0, t.least * t.most))) / STEPS ** 2;
+    } else if (!first.levels.length) {
+      region.constant = 1;
+      region.inner += 1;
+    }
+    const ends = group.flatMap((t) => [t.least * point[place.get(t)], t.most * point[place.get(t)]]);
+    if (first.levels.length) ends.push(0);
+    region.low += Math.min(...ends);
+    region.high += Math.max(...ends);
+  }
+  if (!region.constant) throw new FormError("Expected the design to have an intercept.");
+  [region.low, region.high] = [region.low, region.high].map((eta) => Math.floor(eta / 2 ** 12));
+  const own = terms.flatMap((term, j) => (term.numbers.length || term.levels.length ? [point[j] / POINT_UNIT] : []));
+  const length = (some) => Math.sqrt(some.reduce((total, t) => total + t * t, 0));
+  region.short = length(own);
+  region.whole = length(point.map((t) => t / POINT_UNIT));
+  region.steepest = Math.max(0, ...own.map(Math.abs));
+  return region;
+}
+
+function grouped(terms) {
+  const found = {};
+  for (const term of terms) (found[term.group] ??= []).push(term);
+  return found;
+}
+
+function etaIntervals(low, high) {
+  const step = Math.max(1, Math.min(FINE / 16, Math.floor((high - low) / 64)));
+  const cuts = new Set([low, high]);
+  for (const [start, sign] of [[Math.max(low, 0), 1], [Math.min(high, 0), -1]]) {
+    for (let at = start; low <= at && at <= high; at += sign * Math.max(step, Math.floor(Math.abs(at) / 16))) cuts.add(at);
+  }
+  const ordered = [...cuts].sort((a, b) => a - b);
+  return ordered.length > 1 ? ordered.slice(1).map((end, i) => [ordered[i], end]) : [[low, high]];
+}
+
+/** The corners (score, weight) of boxes around those of all rows with such an eta, in real units. */
+function vertices(low, high) {
+  const { knots } = scoreTable();
+  const [first, last] = [low, high].map((eta) => Math.min(Math.max(eta, knots[0]), knots.at(-1)));
+  const places = [first, ...knots.filter((knot) => first < knot && knot < last), last];
+  const corners = [];
+  for (const yes of [false, true]) {
+    const found = places.map((eta) => scoreAt(eta, yes));
+    const [rho, omega] = [0, 1].map((k) => found.map((pair) => pair[k]));
+    for (const score of [Math.min(...rho) - 2, Math.max(...rho) + 2]) {
+      for (const weight of [Math.max(0, Math.min(...omega) - 1), Math.max(...omega) + 1]) {
+        corners.push([score / SCORE_UNIT, weight / WEIGHT_UNIT]);
+      }
+    }
+  }
+  return { corners };
+}
+
+/** How near to each other, and how far apart, the vectors of rows with such etas can be. */
+function coupled(one, other, region) {
+  const step = 1 / FINE;
+  const [a, b, c, d] = [one.low, one.high, other.low, other.high].map((eta) => eta / FINE);
+  const gap = Math.max(0, Math.max(a - d, c - b) - step);
+  const total = Math.max(0, Math.max(a + c, -(b + d)) - 2 * step);
+  const most = region.square - ((gap / Math.max(region.short, 1e-300)) ** 2 / 2) * (1 - 1e-9);
+  const least = Math.max(region.inner, ((total / Math.max(region.whole, 1e-300)) ** 2 / 2) * (1 - 1e-9) - region.square);
+  const free = 2 * (region.nonzero - region.shared);
+  const apart = Math.max(0, (gap / Math.max(region.steepest, 1e-300)) * (1 - 1e-9) - free);
+  return { least, most: Math.max(most, least), apart: Math.min(apart, 2 * region.nonzero) };
+}
+
+function farSquared(r, w, s, v, b, { least, most }, square) {
+  const [bend, tilt] = [2 * b * b * w * v, r * s];
+  const end = tilt > 0 ? least : most;
+  const inside = bend > 0 ? Math.min(Math.max(-tilt / bend, least), most) : end;
+  const c = Number.isFinite(inside) ? inside : end;
+  return square * (r * r + s * s) + b * b * square ** 2 * (w * w + v * v) - 2 * tilt * c - bend * c * c;
+}
+
+function farL1(r, w, s, v, a, b, { nonzero, shared, numbers, constant }) {
+  const [apart, sums, sizes] = [Math.abs(r - s), Math.abs(r + s), Math.abs(r) + Math.abs(s)];
+  const [changes, weights, larger] = [Math.abs(w - v), w + v, Math.max(w, v)];
+  const pairs = (count) => (count * (count - 1)) / 2;
+  let found = 0;
+  for (let o = shared; o <= nonzero; o++) {
+    const rest = nonzero - o;
+    let total = a * (o * apart + rest * sizes);
+    total += b * ((o - constant) * larger + constant * changes + rest * weights);
+    total += b * (pairs(o) * changes + (pairs(nonzero) - pairs(o)) * weights);
+    const [most, linear, bend] = [Math.min(o - constant, numbers), a * (sums - apart), b * (weights - changes)];
+    const best = bend > 0 ? o / 2 + linear / (2 * bend) : linear > 0 ? most : 0;
+    const low = Math.min(Math.max(Math.floor(best), 0), most);
+    for (const m of [low, Math.min(low + 1, most)]) found = Math.max(found, total + m * linear + m * (o - m) * bend);
+  }
+  return found;
 }
 
 // --------------------------------------------------------------------------------------------------------------------

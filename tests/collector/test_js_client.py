@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2, ncx2
 
 import tacit
-from browser import CLIENT, SURVEY, chromium, collecting, needs_chromium, needs_node, node
+from browser import CLIENT, SURVEY, Stream, chromium, collecting, needs_chromium, needs_node, node, on_stream
 from tacit.collector.form import SPOKEN, Form
 from tacit.device import parsed_cell
 from tacit.protocols.logistic_coin import leading_bits
@@ -24,40 +24,6 @@ from tacit.protocols.unary_encoding import UnaryEncoding
 
 LEVEL = 1e-7
 DRAWS = 20_000
-
-# Replaces the random bytes of Node by those of a file, one after the other, and counts them.
-STREAM = """
-import { readFileSync } from "node:fs";
-import * as client from "$CLIENT";
-const stream = readFileSync(process.argv[2]);
-let at = 0;
-Object.defineProperty(globalThis, "crypto", { value: { getRandomValues(bytes) {
-  if (at + bytes.length > stream.length) throw new Error("out of bytes");
-  bytes.set(stream.subarray(at, at + bytes.length));
-  at += bytes.length;
-  return bytes;
-} } });
-const input = JSON.parse(readFileSync(process.argv[3], "utf8"));
-"""
-
-
-class Stream:
-    """The same bytes for Python."""
-
-    def __init__(self, content):
-        self.content, self.at = content, 0
-
-    def bytes(self, count):
-        assert self.at + count <= len(self.content)
-        self.at += count
-        return self.content[self.at - count : self.at]
-
-
-def on_stream(tmp_path, content, given, script):
-    (tmp_path / "stream").write_bytes(content)
-    (tmp_path / "input.json").write_text(json.dumps(given))
-    return node(STREAM + script, tmp_path / "stream", tmp_path / "input.json")
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The same bytes, the same report
@@ -528,7 +494,7 @@ def test_the_client_has_one_source_of_randomness_and_no_dependency():
     for word in (r"Math\.random", r"Math\.exp", r"Math\.log", r"console\.", r"\bimport\b", r"\brequire\b", r"\beval\b"):
         assert not re.search(word, code), word
     assert len(re.findall(r"getRandomValues", code)) == 1
-    assert len(SOURCE) < 27_000
+    assert len(SOURCE) < 46_000
 
 
 def test_the_client_speaks_what_a_form_may_ask():

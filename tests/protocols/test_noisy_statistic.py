@@ -17,6 +17,7 @@ from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.privacy.events import GaussianEvent
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from tacit.privacy.sensitivity import Sensitivity
+from tacit.protocols.domain import box
 from tacit.protocols.noisy_statistic import NoisyStatistic
 from tacit.schema import Schema
 from tacit.statistics.design import sign
@@ -107,3 +108,18 @@ def test_refusals() -> None:
     ):
         with pytest.raises(InputError, match=words):
             build()
+
+
+def test_entries_may_be_larger_than_the_unit():
+    """``largest`` widens the box, stands in the table where it is said, and has to be the one that was asked for."""
+    moves = Sensitivity(Fraction(20), Fraction(72), (Fraction(1), Fraction(3, 2)))
+    usual, wide = (NoisyStatistic(4, moves, DiscreteLaplace((9, 14)), most) for most in (None, 7))
+    assert wide.inputs == box((-7, -7), (7, 7))
+    assert usual.inputs == box((-4, -4), (4, 4))
+    assert "largest" not in usual.to_plain()
+    assert NoisyStatistic.from_plain(wide.to_plain()) == wide
+    assert not wide.answers(usual)
+    assert wide.event() == usual.event()
+    for wrong in (0, True, 1.5):
+        with pytest.raises(InputError, match="largest"):
+            NoisyStatistic(4, moves, DiscreteLaplace((9, 14)), wrong)

@@ -16,20 +16,23 @@ from typing import Any
 from tacit._support.names import check_name
 from tacit._support.reading import check_format, read_list, read_table, same
 from tacit.errors import expected
+from tacit.models.score_reports import RowScore
 from tacit.plan import Plan
 from tacit.privacy.events import LaplaceEvent, PureEvent
 from tacit.privacy.guarantees import PureDP
 from tacit.privacy.rounding import float_above
 from tacit.protocols.local_randomizer import LatticeNumber, LevelCode, LocalRandomizer
 from tacit.protocols.noisy_number import NoisyNumber
+from tacit.protocols.noisy_statistic import NoisyStatistic
 from tacit.protocols.parameters import written_whole
 from tacit.protocols.protocol import Protocol
 from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.registry import protocol_from_plain
 from tacit.protocols.unary_encoding import UnaryEncoding
+from tacit.statistics.design import Scaled
 
 FORMAT = 1
-SPOKEN = (RandomizedResponse, UnaryEncoding, NoisyNumber)
+SPOKEN = (RandomizedResponse, UnaryEncoding, NoisyNumber, NoisyStatistic)
 """The protocols that clients in other languages speak."""
 
 MOST_EPSILON = 10
@@ -38,6 +41,8 @@ MOST_EPSILON = 10
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _MOST_QUESTIONS = 1000
 _MOST_NUMBERS = 4096  # in the report of one question
+_MOST_DESIGN = 64
+_SCALES_OF_SCORES = 1024
 _LARGEST_REPORT = 2**62  # a file of reports holds 64-bit whole numbers
 
 
@@ -54,15 +59,20 @@ class Question:
             raise expected("question", self.name, "to be named by at most 64 letters, digits or _.- characters")
         if not isinstance(self.plan.budget, PureDP):
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to be an epsilon alone")
-        if not isinstance(self.local_randomizer.protocol, SPOKEN) or not isinstance(
-            self.local_randomizer.encoder, LevelCode | LatticeNumber
+        encoder = self.local_randomizer.encoder
+        if not isinstance(self.local_randomizer.protocol, SPOKEN) or not (
+            isinstance(encoder, LevelCode | LatticeNumber) or (isinstance(encoder, RowScore) and _has_words(encoder))
         ):
             known = ", ".join(protocol.kind for protocol in SPOKEN)
-            raise expected("protocol", self.protocol.kind, f"of question {self.name!r} to be one of {known}")
+            raise expected(
+                "protocol",
+                self.protocol.kind,
+                f"of question {self.name!r} to be one of {known}, the last for scores of logistic regression alone",
+            )
         reports = self.protocol.reports
         if reports.size > _MOST_NUMBERS:
             raise expected("levels", reports.size, f"of question {self.name!r} to be at most {_MOST_NUMBERS}")
-        if any(max(map(abs, (*block.low, *block.high))) > _LARGEST_REPORT for block in reports.blocks):
+        if self._reach > _LARGEST_REPORT:
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to need less noise")
 
     @cached_property
@@ -70,14 +80,23 @@ class Question:
         """The device's side; refuses a protocol that does not meet the plan's budget."""
         return self.plan.local_randomizer(self.protocol)
 
+    @property
+    def _reach(self) -> int:
+        """The largest number that a report may hold; of a score that is kept, noise goes beyond it once in e^1024."""
+        if isinstance(self.protocol, NoisyStatistic):
+            most = max(self.protocol.inputs.blocks[0].high)
+            return most + _SCALES_OF_SCORES * max(self.protocol.noise.scales)
+        return max(abs(v) for block in self.protocol.reports.blocks for v in (*block.low, *block.high))
+
     @cached_property
     def _box(self) -> tuple[tuple[int, int], ...]:
-        blocks = self.protocol.reports.blocks
+        blocks, most = self.protocol.reports.blocks, _LARGEST_REPORT
         assert all(block.radius_squared is None for block in blocks)
-        return tuple(pair for block in blocks for pair in zip(block.low, block.high, strict=True))
+        pairs = (pair for block in blocks for pair in zip(block.low, block.high, strict=True))
+        return tuple((max(low, -most), min(high, most)) for low, high in pairs)
 
     def possible(self, report: tuple[int, ...]) -> bool:
-        """Whether the protocol can make this report: the same box as `Protocol.check_reports`, without an array."""
+        """Whether the protocol can make this report: the box of `Protocol.check_reports`, in 64 bits."""
         return len(report) == len(self._box) and all(
             low <= value <= high for value, (low, high) in zip(report, self._box, strict=True)
         )
@@ -93,6 +112,8 @@ class Question:
         """As it stands in a form."""
         encoder = self.local_randomizer.encoder
         plain: dict[str, Any] = {"kind": "level", "column": self.local_randomizer.columns[0]}
+        if isinstance(encoder, RowScore):
+            plain = _score_plain(encoder)
         if isinstance(encoder, LatticeNumber):
             plain |= {"kind": "number", "low": encoder.low, "high": encoder.high}
             plain |= {"first": written_whole(encoder.first), "last": written_whole(encoder.last)}
@@ -113,6 +134,31 @@ class Question:
         return found
 
 
+def _has_words(encoder: RowScore) -> bool:
+    """Whether clients in other languages can encode such a row."""
+    return encoder.sums.link == "logistic" and encoder.sums.radius is None and len(encoder.sums.design) <= _MOST_DESIGN
+
+
+def _score_plain(encoder: RowScore) -> dict[str, Any]:
+    """How a row becomes its score, for a client that computes the table and the sensitivity itself."""
+    design: list[dict[str, Any]] = []
+    for column in encoder.sums.design:
+        plain: dict[str, Any] = {"levels": dict(column.levels), "numbers": []}
+        if isinstance(column, Scaled):
+            number = column.number
+            plain |= {"numbers": list(number.numbers), "offset": number.offset, "scale": number.scale}
+            plain |= {"low": number.low, "high": number.high}
+        design.append(plain)
+    return {
+        "kind": "score",
+        "columns": list(encoder.columns),
+        "response": encoder.sums.response,
+        "design": design,
+        "point": list(encoder.sums.point),
+        "matrix": encoder.sums.matrix,
+    }
+
+
 @dataclass(frozen=True)
 class Form:
     """What one person is asked: one or more questions, of the survey named ``dataset``."""
@@ -125,7 +171,7 @@ class Form:
         names = [question.name for question in self.questions]
         if not 1 <= len(names) <= _MOST_QUESTIONS or len(set(names)) != len(names):
             raise expected("questions", names, f"to be 1 to {_MOST_QUESTIONS}, each with a name of its own")
-        columns = [question.local_randomizer.columns[0] for question in self.questions]
+        columns = [column for question in self.questions for column in question.local_randomizer.columns]
         if len(set(columns)) != len(columns):
             raise expected(
                 "columns", columns, "of the questions to differ: a column that is asked for twice costs twice"

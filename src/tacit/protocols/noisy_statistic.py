@@ -32,11 +32,12 @@ from tacit.protocols.protocol import Protocol
 class NoisyStatistic(Protocol):
     """Report v + e: v what a record adds to a bounded statistic, e the ``noise``, which may be Laplace or Gaussian.
 
-    v is a vector of whole numbers from -``unit`` to ``unit``, the integer that stands for a real 1. Its entries depend
-    on each other: they are products of the same few cells. So any two records are closer together than two corners of
-    the box, and ``sensitivity`` says how close: with D the difference of their vectors and w its relative scales,
-    sum_i |D_i| / w_i <= l1 and sum_i (D_i / w_i)^2 <= l2_squared. It is what `Statistic.sensitivity` proves for sums
-    over many rows under replace-one, of which one record is the case n = 1.
+    v is a vector of whole numbers from -``largest`` to ``largest``, which is ``unit``, the integer that stands for a
+    real 1, unless it is said. Its entries depend on each other: they are products of the same few cells. So any two
+    records are closer together than two corners of the box, and ``sensitivity`` says how close: with D the difference
+    of their vectors and w its relative scales, sum_i |D_i| / w_i <= l1 and sum_i (D_i / w_i)^2 <= l2_squared. It is
+    what `Statistic.sensitivity` proves for sums over many rows under replace-one, of which one record is the case of
+    n = 1.
 
     Proof: of the price, where neighbours are any two records (replace-one on a data set of one record). The report is a
     statistic of that data set plus noise that is independent of it, and replacing the record moves the statistic by no
@@ -49,9 +50,12 @@ class NoisyStatistic(Protocol):
     unit: int
     sensitivity: Sensitivity
     noise: Noise
+    largest: int | None = None
 
     def __post_init__(self) -> None:
         whole("unit", self.unit, 1)
+        if self.largest is not None:
+            whole("largest", self.largest, 1)
         if not isinstance(self.sensitivity, Sensitivity):
             raise expected("sensitivity", self.sensitivity, "to be a Sensitivity")
         if not isinstance(self.noise, Noise) or type(self.noise) not in NOISES.values():
@@ -68,8 +72,8 @@ class NoisyStatistic(Protocol):
     @property
     def inputs(self) -> Domain:
         """One whole number an entry."""
-        entries = self.sensitivity.entries
-        return box((-self.unit,) * entries, (self.unit,) * entries)
+        entries, most = self.sensitivity.entries, self.unit if self.largest is None else self.largest
+        return box((-most,) * entries, (most,) * entries)
 
     @property
     def reports(self) -> Domain:
@@ -84,7 +88,8 @@ class NoisyStatistic(Protocol):
         """Its price is that of its sensitivity, so that must be the one that was proved for the statistic."""
         if not isinstance(asked, NoisyStatistic):
             return False
-        return (self.unit, self.sensitivity) == (asked.unit, asked.sensitivity)
+        own, other = ((one.unit, one.largest, one.sensitivity) for one in (self, asked))
+        return own == other
 
     def _randomize(self, inputs: Any, entropy: Entropy) -> Any:
         return add_noise(inputs, self.noise, entropy)
@@ -98,6 +103,7 @@ class NoisyStatistic(Protocol):
         return {
             "kind": self.kind,
             "unit": written_whole(self.unit),
+            **({} if self.largest is None else {"largest": written_whole(self.largest)}),
             "l1": written_rational(self.sensitivity.l1),
             "l2_squared": written_rational(self.sensitivity.l2_squared),
             "relative_scales": [written_rational(weight) for weight in self.sensitivity.relative_scales],
@@ -109,7 +115,7 @@ class NoisyStatistic(Protocol):
     def from_plain(cls, table: Mapping[str, Any]) -> Self:
         """Read what `to_plain` wrote."""
         names = ("kind", "unit", "l1", "l2_squared", "relative_scales", "law", "scales")
-        plain = read_table("protocol", table, names)
+        plain = read_table("protocol", table, names, ("largest",))
         weights = plain["relative_scales"]
         if not isinstance(weights, list | tuple):
             raise expected("relative_scales", weights, 'to be a list of strings "a/b"')
@@ -121,4 +127,5 @@ class NoisyStatistic(Protocol):
             read_whole("unit", plain["unit"]),
             Sensitivity(l1, l2_squared, relative),
             NOISES[plain["law"]](read_wholes("scales", plain["scales"])),
+            read_whole("largest", plain["largest"]) if "largest" in plain else None,
         )
