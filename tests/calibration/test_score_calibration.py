@@ -66,8 +66,6 @@ def test_what_depends_on_a_distribution_of_covariates_is_refused():
         tacit.prior_predictive(plan(), {"x": [1], "sex": ["f"]})
     found = tacit.prior_predictive(plan(), {"x": [1], "sex": ["f"]}, prior={"theta_sd": 2.0}, draws=100)
     assert found.draws.shape == (100, 1)
-    with pytest.raises(tacit.InputError, match='"noise" or "local" for a design'):
-        tacit.design(plan(), n=[1000])
 
 
 @pytest.mark.slow

@@ -215,7 +215,7 @@ def test_scores_hold_on_a_skewed_table_and_sums_with_normal_covariates_do_not(se
     model = tacit.LogisticRegression("y ~ x")
     right = tacit.calibrate_table(tacit.Plan(model, SCHEMA, budget, tacit.Newton()), rows, public=True, releases=20)
     assert right.holds, right.sentence()
-    wrong = tacit.calibrate_table(tacit.Plan(model, SCHEMA, budget), rows, public=True, releases=20)
+    wrong = tacit.calibrate_table(tacit.Plan(model, SCHEMA, budget, tacit.AddNoise()), rows, public=True, releases=20)
     assert wrong.method == "gaussian-covariates"
     assert not wrong.holds, wrong.sentence()
     assert min(row["held"] for row in wrong.rows()) < 0.5

@@ -108,7 +108,7 @@ SLOW = [
 
 def check_against_inference(family, place, budget, n, accepted):
     model, schema, changes, *_ = FAMILIES[family].examples()[place]
-    plan = tacit.Plan(model, schema, budget)
+    plan = tacit.Plan(model, schema, budget, tacit.AddNoise())
     found = compare(plan, n=n, trials=40, prior=changes, seed=0)
     for row in found.table():
         assert accepted[0] < row["ratio"] < accepted[1], row
@@ -276,3 +276,44 @@ def test_the_command(tmp_path):
         (["--n", "10.5"], "whole"),
     ):
         assert name in run(*words, code=2).stderr
+
+
+def test_the_command_takes_what_is_expected(tmp_path):
+    """Seed 0: a column of a third of the spread has an interval that is wider, and what is still guessed is said."""
+    schema = tacit.Schema(y=(0, 100), age=(18, 90), sex=["f", "m"])
+    tacit.Plan(tacit.LinearRegression("y ~ age + sex"), schema, tacit.PureDP(1.0)).save(tmp_path / "plan.toml")
+
+    def run(*words, code=0):
+        command = [TOOL, "design", "plan.toml", "--n", "5000", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+    said = ["--expect", "y=50+-10", "--expect", "sex=f:0.6,m:0.4", "--effect", "age=0.1"]
+    wide, narrow = (json.loads(run(*said, "--expect", f"age=40+-{sd}", "--json").stdout) for sd in ("12", "4"))
+    assert narrow["table"][1]["width"] > 1.5 * wide["table"][1]["width"]
+    assert narrow["guessed"] == []
+    assert narrow["expected"]["columns"]["age"] == [40, 4]
+    assert narrow["expected"]["effects"] == {"age": 0.1}
+    shown = run("--expect", "age=40+-10").stdout
+    assert "8 in 10" in shown
+    assert "Guessed: where the values of y, sex lie" in shown
+    for words, name in (
+        (["--expect", "ages=40+-10"], "expect='ages' to be a column of the formula"),
+        (["--expect", "age=40+-0"], "expect age=0.0 to be a standard deviation above 0"),
+        (["--effect", "weight=1"], "effect='weight' to be a coefficient"),
+    ):
+        assert name in run(*words, code=2).stderr
+
+
+def test_scores_in_rounds_have_nothing_to_check(tmp_path):
+    schema = tacit.Schema(ill=["no", "yes"], age=(18, 90))
+    plan = tacit.Plan(tacit.LogisticRegression("ill ~ age"), schema, tacit.PureDP(1.0), tacit.Newton())
+    with pytest.raises(tacit.InputError, match="check=True to be left out"):
+        compare(plan, n=100)
+    plan.save(tmp_path / "plan.toml")
+    command = [TOOL, "design", "plan.toml", "--n", "100", "--check"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "check=True to be left out" in done.stderr

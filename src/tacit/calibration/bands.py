@@ -62,7 +62,7 @@ def _band(size: int) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class RankHistogram:
     """Counts of ranks in cells of equal width, and where one count lies with probability `INSIDE`."""
 
     counts: Any
@@ -70,10 +70,10 @@ class Histogram:
     high: float
 
 
-def histogram(positions: Any, cells: int = 20) -> Histogram:
+def histogram(positions: Any, cells: int = 20) -> RankHistogram:
     """Ranks, as places in [0, 1], counted; the band is for one cell, so one in twenty lies outside by chance."""
     from scipy.stats import binom
 
     counts, _ = np.histogram(np.asarray(positions, np.float64), bins=cells, range=(0, 1))
     total, tail = int(counts.sum()), (1 - INSIDE) / 2
-    return Histogram(counts, float(binom.ppf(tail, total, 1 / cells)), float(binom.isf(tail, total, 1 / cells)))
+    return RankHistogram(counts, float(binom.ppf(tail, total, 1 / cells)), float(binom.isf(tail, total, 1 / cells)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacit.calibration.bands import Difference, Histogram
+from tacit.calibration.bands import Difference, RankHistogram
 from tacit.pages.escape import escape
 from tacit.pages.svg import tick_text, ticks
 
@@ -15,7 +15,7 @@ _WIDTH, _HEIGHT = 320, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 308, 26, 156
 
 
-def histogram_svg(name: str, found: Histogram) -> str:
+def histogram_svg(name: str, found: RankHistogram) -> str:
     """Bars of ranks from 0 to 1, on the band where one bar lies 95 times in 100."""
     counts = [int(count) for count in found.counts]
     top = 1.15 * max(found.high, *counts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit._support.renamed import renamed_arguments
 from tacit.boundary import collect, needed
@@ -17,6 +17,7 @@ from tacit.calibration.misspecification import SHAPES, Misspecification
 from tacit.errors import expected
 from tacit.infer import (
     check_settings,
+    cohorts_of,
     numbers_of,
     posterior_arrays,
     prior_for,
@@ -26,7 +27,7 @@ from tacit.infer import (
     summary_of,
 )
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.newton import Newton
+from tacit.models.cohort_method import cohort_numbers, survey_sums
 from tacit.models.model import Prior
 from tacit.models.moment_regression import MomentRegression
 from tacit.models.score_model import ScorePrior
@@ -35,6 +36,9 @@ from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
 from tacit.statistics.accumulator import Accumulator, Sums
+
+if TYPE_CHECKING:
+    from tacit.calibration.plausible_tables import PlausibleTables
 
 _MOST_ROWS = 10**8
 
@@ -62,8 +66,12 @@ class Simulation:
 
     def numbers(self, prior: Prior | None = None) -> Any:
         """What a method is given: the released integers, or the summary of the reports; with scores the prior, too."""
+        problem = problem_of(self.release.plan, prior, self.release.n)
         if isinstance(self.release, Release):
-            return numbers_of(problem_of(self.release.plan, prior, self.release.n), [self.release])
+            return numbers_of(problem, [self.release])
+        if problem.sites:  # of scores, which come with their points
+            groups = [(self.release.dataset, group) for group in self.release.groups]
+            return cohort_numbers(problem, survey_sums(cohorts_of(problem.model, groups)))
         return [
             v
             for group in self.release.groups
@@ -104,7 +112,7 @@ def simulate(
         raise expected("n", n, f"to be a whole number of rows from 1 to {_MOST_ROWS}: they are all held in memory")
     check_settings(warmup=0, draws=4, chains=1, seed=seed)
     rng = np.random.default_rng(seed)
-    if isinstance(plan.mechanism, Newton):
+    if isinstance(plan.mechanism.default_prior(plan.model, plan.schema), ScorePrior):
         parameters, rows = _scored(plan, prior, parameters, n, misspecification, rng)
     elif parameters is None:
         whole = prior_for(plan.model, plan.schema, prior)
@@ -140,6 +148,30 @@ def simulate(
     )
     exact = [total for one in seen if isinstance(one, Sums) for total in one.totals]
     return Simulation(release, parameters, tuple(exact))
+
+
+def simulate_table(tables: PlausibleTables, place: int, *, plan: Plan, n: int, seed: int) -> Release:
+    """Make up a plausible table and release n rows of it as `privatize` would, but seeded.
+
+    ``plan`` is that of the tables, perhaps with another budget. For more rows than are made up, each counts several
+    times.
+    """
+    table = tables.table(place)
+    rows = min(n, len(table.matrix))
+    whole = {name: values[:rows] for name, values in table.cells.items()}
+    rest = {name: values[: n % rows] for name, values in whole.items()}
+
+    def read(empty: Accumulator) -> tuple[int, Accumulator]:
+        empty.add(whole, times=n // rows)
+        if n % rows:
+            empty.add(rest)
+        return n, empty
+
+    _, values, noise_parameters = plan.calibrated_mechanism().carry_out(read, SeededEntropy(seed))
+    name = f"simulated-{seed}"
+    return Release(
+        plan=plan, n=n, values=values, noise_parameters=noise_parameters, dataset=name, id=name, simulated=True
+    )
 
 
 def _scored(

@@ -63,10 +63,11 @@ class TableCalibration:
         """One line a number.
 
         ``held`` is the share of 95% intervals with the rows' own posterior mean in them, and ``p`` the probability of
-        so few if each holds it 95 times in 100 (binomial, times the numbers). ``spread`` is the root mean square of
-        (mean - own mean) / sqrt(sd^2 - own sd^2): about 1 where the noise is accounted for, above where an interval is
-        too narrow for it, below where it is wide for other reasons. ``ratio`` is the median of sd / own sd, and
-        ``error`` the root mean square of (mean - own mean) / own sd.
+        so few if each holds it 95 times in 100 (binomial, times the numbers). ``spread`` is the root of the mean of
+        (mean - own mean)^2 over the mean of sd^2 - own sd^2: about 1 where the noise is accounted for, above where an
+        interval is too narrow for it, below where it is wide for other reasons. (Both means are over releases: of one
+        release the difference of two sds that were estimated from draws may be anything.) ``ratio`` is the median of
+        sd / own sd, and ``error`` the root mean square of (mean - own mean) / own sd.
         """
         import numpy as np
         from scipy.stats import binom
@@ -75,7 +76,7 @@ class TableCalibration:
         for name, (own, own_sd) in self.own.items():
             (low, high), mean, sd = self.intervals[name], self.means[name], self.sds[name]
             held = int(np.sum((low <= own) & (own <= high)))  # an interval that is not a number holds nothing
-            beyond = np.sqrt(np.maximum(sd**2 - own_sd**2, (0.1 * own_sd) ** 2))
+            beyond = max(float(np.mean(sd**2)) - own_sd**2, (0.1 * own_sd) ** 2)
             lines.append(
                 {
                     "number": name,
@@ -83,7 +84,7 @@ class TableCalibration:
                     "own_sd": own_sd,
                     "held": held / self.releases,
                     "p": min(1.0, float(binom.cdf(held, self.releases, _HELD)) * len(self.own)),
-                    "spread": float(np.sqrt(np.mean(((mean - own) / beyond) ** 2))),
+                    "spread": float(np.sqrt(np.mean((mean - own) ** 2) / beyond)),
                     "ratio": float(np.median(sd / own_sd)),
                     "error": float(np.sqrt(np.mean(((mean - own) / own_sd) ** 2))),
                 }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tacit.certificates.make import FULL, SHORT, make
+from tacit.certificates.plans import make_plans
 
 
 def main() -> None:
@@ -20,12 +21,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="stop before the first row that starts later than this")
     parser.add_argument("--processes", type=int, default=1, help="rows at a time")
     parser.add_argument("--parts", type=int, default=1, help="processes that share the trials of a row")
+    parser.add_argument("--plans", type=int, help="instead, calibrate so many plans drawn at random")
     options = parser.parse_args()
     settings = SHORT if options.short else FULL
     settings = replace(settings, parts=options.parts)
     if options.trials is not None:
         settings = replace(settings, trials=options.trials)
     try:
+        if options.plans is not None:
+            make_plans(options.out, options.plans, trials=options.trials or 100, only=options.only)
+            return
         make(options.out, settings, only=options.only, seconds=options.seconds, processes=options.processes)
     except KeyboardInterrupt:
         sys.exit(130)

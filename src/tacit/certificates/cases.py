@@ -17,7 +17,6 @@ from tacit.mechanisms.dp_sgd import descent_settings
 from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
-from tacit.mechanisms.newton import Newton
 from tacit.mechanisms.posterior_sample.loss import CONVERGED
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.mechanisms.posterior_sample.registry import LOSSES
@@ -27,6 +26,7 @@ from tacit.mechanisms.registry import MECHANISMS
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Model
 from tacit.models.registry import DRAWN, FAMILIES
+from tacit.models.score_model import ScorePrior
 from tacit.noise.registry import NOISES
 from tacit.plan import Plan
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
@@ -64,7 +64,8 @@ class Case:
     @property
     def prior(self) -> Mapping[str, Any] | None:
         """The example's changes to the family's prior; None where the mechanism has one of its own."""
-        return None if isinstance(self.plan.mechanism, Newton) else self.example.prior
+        default = self.plan.mechanism.default_prior(self.plan.model, self.plan.schema)
+        return None if isinstance(default, ScorePrior) else self.example.prior
 
 
 @singledispatch

@@ -37,6 +37,21 @@ def design(
     mu: Annotated[
         str | None, typer.Option("--mu", metavar="M,...", help="The same for a plan whose budget is mu.")
     ] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--expect",
+            metavar="COLUMN=VALUES",
+            help="Where a regression's column is likely to lie: age=40+-10, smoker=no:0.7,yes:0.3; age:bmi=0.2 "
+            "is a correlation; repeatable.",
+        ),
+    ] = None,
+    effect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--effect", metavar="NAME=NUMBER", help="A plausible coefficient in the units of the data; repeatable."
+        ),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Infer one cell in full, the last, and show its widths beside these.")
     ] = False,
@@ -51,7 +66,9 @@ def design(
     """Say what budgets would buy, before any is spent. Without data: widths of intervals, signs, clamping."""
     import tacit
     from tacit._support.files import check_apart
+    from tacit.calibration.expected_columns import read_effect, read_expect
     from tacit.design.figure import check_plot
+    from tacit.plan import as_plan
 
     check_form(as_json, as_tsv)
     if plot is not None:
@@ -61,8 +78,12 @@ def design(
     budgets = {
         name: _list(name, text) for name, text in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if text is not None
     }
+    whole = as_plan(plan)
+    said = {"expect": read_expect(expect or [], whole), "effect": read_effect(effect or [])}
+    if check and whole.mechanism.kind == "newton":
+        raise expected("check", True, "to be left out: for scores in rounds the widths are those of inference in full")
     with progress("Studying", None):
-        found = tacit.design(plan, n=sizes, seed=seed, **budgets)  # type: ignore[arg-type]
+        found = tacit.design(whole, n=sizes, seed=seed, **said, **budgets)  # type: ignore[arg-type]
         if plot is not None:
             found.save_figure(plot, overwrite=overwrite)
     compared = None
@@ -100,6 +121,17 @@ def _list(name: str, text: str, *, whole: bool = False) -> list[float]:
     return found
 
 
+def _guess(found: Any) -> str:
+    """Which columns were guessed, and how to say more of one."""
+    from tacit.schema import Category
+
+    name = found.guessed[0]
+    column = found.plan.schema[name]
+    form = f"{name}={column.levels[0]}:SHARE" if isinstance(column, Category) else f"{name}=MEAN+-SD"
+    names = ", ".join(found.guessed)
+    return f"Guessed: where the values of {names} lie within what is declared; --expect '{form}' says it."
+
+
 def _show(found: Any, compared: list[dict[str, Any]] | None) -> None:
     from tacit.design.figure import varying
 
@@ -113,17 +145,20 @@ def _show(found: Any, compared: list[dict[str, Any]] | None) -> None:
                     f"{getattr(cell.budget, varied):g}" if i == 0 else "",
                     number.name,
                     _short(number.width),
+                    f"{_short(number.low)} to {_short(number.high)}",
                     f"{100 * number.to_prior:.0f}%",
                     f"{number.to_exact:.2f}x" if number.to_exact < 10 else f"{number.to_exact:.0f}x",
                     "–" if number.sign is None else f"{100 * number.sign:.0f}%",
                     f"{100 * number.privacy:.0f}%",
                 ]
             )
-    headings = ("n", varied, "number", "95% width", "of prior", "no privacy", "sign right", "due to noise")
+    headings = ("n", varied, "number", "95% width", "8 in 10", "of prior", "no privacy", "sign right", "due to noise")
     print_table(headings, rows, left=3)
     for name, share in found.clamped.items():
         if share >= 0.001:
-            say(f"Clamped: the prior expects {100 * share:.1f}% of {name} outside its bounds.")
+            say(f"Clamped: {100 * share:.1f}% of {name} is expected outside its bounds.")
+    if found.guessed:
+        tell(_guess(found))
     if compared is not None:
         cell = found.cells[-1]
         say(f"Check: inference in full at n = {cell.n:,}, {cell.budget.symbols}:")
@@ -132,5 +167,5 @@ def _show(found: Any, compared: list[dict[str, Any]] | None) -> None:
             [[r["name"], _short(r["approximate"]), _short(r["inferred"]), f"{r['ratio']:.2f}"] for r in compared],
         )
     tell(found.advice())
-    if compared is None and sys.stdout.isatty():
+    if compared is None and found.plan.mechanism.kind != "newton" and sys.stdout.isatty():
         say("These widths are approximate; --check infers one cell in full.")

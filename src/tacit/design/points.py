@@ -13,9 +13,11 @@ from tacit.design.information import RowMoments, row_moments
 from tacit.design.numbers import numbers_of
 from tacit.design.posterior import centres_and_draws
 from tacit.design.reports import ReportMoments, report_moments
+from tacit.design.table_widths import TableWidths
 from tacit.errors import expected
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
+from tacit.models.score_reports import of_scores
 from tacit.plan import Plan
 from tacit.protocols.noisy_statistic import NoisyStatistic
 
@@ -39,13 +41,15 @@ def noise_of(plan: Plan) -> SumNoise | None:
     """
     if isinstance(plan.mechanism, Local):
         protocol = plan.local_randomizer().protocol
+        if of_scores(plan.local_randomizer()):
+            raise expected("protocol", "scores", "to be another for a design: `tacit check` says how much noise it has")
         if not isinstance(protocol, NoisyStatistic):
             return None
         sd = np.array(protocol.noise.sd) / protocol.unit
         return SumNoise(np.zeros(len(sd)), sd)
     calibrated = plan.calibrated_mechanism()
     if not isinstance(calibrated, NoisySums):
-        raise expected("kind", plan.mechanism.kind, 'of [mechanism] to be "noise" or "local" for a design')
+        raise expected("kind", plan.mechanism.kind, 'of [mechanism] to be "noise", "newton" or "local" for a design')
     sd = np.array(calibrated.noise.sd) / calibrated.unit
     return SumNoise(sd, np.zeros(len(sd)))
 
@@ -100,6 +104,17 @@ class Points:
     def exact(self, n: int) -> list[Any]:
         """The information of the exact sums over n rows, at each point."""
         return [one.information(n, np.zeros(len(one.covariance))) for one in self.rows]
+
+    def compared(self, evidence: ReleasedInformation, n: int) -> dict[str, TableWidths]:
+        """By number what n rows tell, beside what exact sums do and the prior."""
+        private, signs = self.widths(evidence.information(n))
+        exact, _ = self.widths(self.exact(n))
+        found: dict[str, TableWidths] = {}
+        for name, draws in self.prior.items():
+            before = np.full(len(self.at), float(np.diff(np.quantile(draws, [0.025, 0.975]))[0]))
+            either = bool((draws > 0).any() and (draws < 0).any())
+            found[name] = TableWidths(private[name], exact[name], before, signs[name] if either else None)
+        return found
 
     def widths(self, information: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """By number, (points,): the width of the 95% interval, and how often the mean has the sign of the truth."""

@@ -1,48 +1,54 @@
 """What would this budget buy? Widths of intervals for many n and budgets, before anything is spent and without data.
 
-Parameters are drawn from the prior. Around each the posterior is taken for normal, in standard coordinates v in which
-the prior has mean 0 and covariance 1: with the information I(v) of the release (`information`) its covariance is
-C = (1 + I)^-1, and its mean, over releases, is normal around C I v with covariance C I C. What is shown is the median
-over the parameters. This takes seconds, because I is known for every n and every noise from one simulation of rows.
+A regression is looked at in plausible tables (`plausible_tables`), which take up what is expected of columns and
+effects: linear ones by the normal equations with noise (`normal_equations`), scores in rounds by a few simulated
+releases (`simulated_rounds`), others as all families are.
 
-It is an approximation: of the sums by the central limit theorem, of the posterior by a normal distribution, of Laplace
-noise by its variance. `check` runs the real inference beside it.
+Of those, parameters are drawn from the prior. Around each the posterior is taken for normal, in standard coordinates v
+in which the prior has mean 0 and covariance 1: with the information I(v) of the release (`information`) its covariance
+is C = (1 + I)^-1, and its mean, over releases, is normal around C I v with covariance C I C. What is shown is the
+median over the parameters. This takes seconds, because I is known for every n and every noise from one simulation of
+rows. It is an approximation: of the sums by the central limit theorem, of the posterior by a normal distribution, of
+Laplace noise by its variance. `check` runs the real inference beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.calibration.expected_columns import ExpectedColumns, expected_columns
 from tacit.errors import expected
-from tacit.infer import check_settings, prior_for
+from tacit.infer import check_settings
 from tacit.models.model import Prior
-from tacit.models.prior_draws import clamped_share, prior_draws
+from tacit.models.regression import Regression
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from tacit.design.points import Points, ReleasedInformation
+    from tacit.design.table_widths import TableWidths
 
-_PRIOR_DRAWS = 2_000
 _MOST_ROWS = 10**12
 _MOST_CELLS = 400
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What to expect of the 95% interval of one number, the median over parameters from the prior.
+    """What to expect of the 95% interval of one number, the median over plausible tables or parameters of the prior.
 
-    ``width`` is in the units in which the posterior shows the number. ``to_prior`` is the width over that of the
-    prior's interval, ``to_exact`` over that of the interval that the exact sums would give. ``sign`` is the
+    ``width`` is in the units in which the posterior shows the number; in 8 of 10 tables it lies from ``low`` to
+    ``high``. ``to_prior`` is the width over that of the prior's interval, ``to_exact`` over that of the interval that
+    exact sums, or the rows themselves, would give. ``sign`` is the
     probability that the posterior mean has the sign of the truth, for numbers that may have either. ``privacy`` is the
     share of the posterior variance that the noise is to blame for: 1 - 1 / to_exact^2.
     """
 
     name: str
     width: float
+    low: float
+    high: float
     to_prior: float
     to_exact: float
     sign: float | None
@@ -60,12 +66,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """A study of a plan: its cells by n and then by budget, and the share of each column that would be clamped."""
+    """A study of a plan: its cells by n and then by budget, and the share of each column that would be clamped.
+
+    ``expected`` is what was said of columns and effects, and ``guessed`` names the columns of which too little was.
+    """
 
     plan: Plan
     cells: tuple[Cell, ...]
     clamped: Mapping[str, float]
     seed: int
+    expected: ExpectedColumns = field(default_factory=ExpectedColumns)
+    guessed: tuple[str, ...] = ()
 
     def table(self) -> list[dict[str, Any]]:
         """One row for each number of each cell, plain."""
@@ -85,6 +96,8 @@ class Design:
             "plan": self.plan.to_plain(),
             "seed": self.seed,
             "clamped": dict(self.clamped),
+            "expected": self.expected.to_plain(),
+            "guessed": list(self.guessed),
             "advice": self.advice(),
             "table": self.table(),
         }
@@ -122,49 +135,62 @@ def design(
     rho: float | Sequence[float] | None = None,
     mu: float | Sequence[float] | None = None,
     prior: Prior | Mapping[str, Any] | None = None,
-    parameters: int = 24,
+    expect: Mapping[str, Any] | None = None,
+    effect: Mapping[str, float] | None = None,
+    parameters: int | None = None,
     seed: int = 0,
 ) -> Design:
     """What each number of rows and each budget would buy, from the plan alone.
 
     ``epsilon`` (or ``rho``, or ``mu``, as the plan's budget has it) takes the place of the plan's; left out, the plan's
-    own budget is studied. ``parameters`` are drawn from the ``prior``, which is the family's default unless changed.
-    """
-    from tacit.design.points import Points, noise_of
+    own budget is studied.
 
+    ``expect`` says where the values of a regression's columns are likely to lie, in the units of the data: a number has
+    a mean and a standard deviation, or a mean alone (``"age": (40, 10)``), a column of levels shares of them
+    (``"smoker": {"no": 0.7, "yes": 0.3}``), two numbers a correlation (``"age:bmi": 0.2``). ``effect`` gives
+    coefficients by their names. What is not said is guessed, differently in each of some plausible tables.
+
+    ``parameters`` is how many of these tables there are; for other families so many parameters are drawn from the
+    ``prior``, which is the family's default unless changed. Left out it is 24, and 4 to 12 for scores in rounds.
+    """
     plan = as_plan(plan)
     sizes = _sizes(n, plan)
     plans = [replace(plan, budget=budget) for budget in _budgets(plan.budget, epsilon=epsilon, rho=rho, mu=mu)]
     if len(sizes) * len(plans) > _MOST_CELLS:
         raise expected("n", f"{len(sizes)} sizes with {len(plans)} budgets", f"to make at most {_MOST_CELLS} cells")
-    noises = [noise_of(one) for one in plans]  # refuses what is not known, before time is spent on it
     check_settings(warmup=0, draws=4, chains=1, seed=seed)
-    if isinstance(parameters, bool) or not isinstance(parameters, int) or not 4 <= parameters <= 1000:
+    if parameters is not None and (
+        isinstance(parameters, bool) or not isinstance(parameters, int) or not 4 <= parameters <= 1000
+    ):
         raise expected("parameters", parameters, "to be a whole number from 4 to 1000")
-    whole = prior_for(plan.model, plan.schema, prior)
-    draws = prior_draws(plan.model, plan.schema, whole, draws=_PRIOR_DRAWS, seed=seed)
-    points = Points.of(plan, draws, {name: values[:parameters] for name, values in draws.items()}, seed)
-    evidence = [points.evidence(one, noise) for one, noise in zip(plans, noises, strict=True)]
-    cells = [Cell(size, one.plan.budget, _expectations(points, one, size)) for size in sizes for one in evidence]
-    few = {name: values[:50] for name, values in draws.items()}
-    clamped = clamped_share(plan.model, plan.schema, few, rows=200, seed=seed)
-    return Design(plan, tuple(cells), clamped, seed)
+    said = expected_columns(plan, expect, effect)
+    if isinstance(plan.model, Regression):
+        from tacit.design.regressions import guessed, regression_widths
+
+        widths, clamped = regression_widths(plans, sizes, said, prior, parameters, seed)
+        unknown = guessed(plan, said)
+    else:
+        from tacit.design.families import family_widths
+
+        widths, clamped = family_widths(plans, sizes, prior, parameters, seed)
+        unknown = ()
+    cells = [
+        Cell(size, one.budget, _expectations(widths[size, place])) for size in sizes for place, one in enumerate(plans)
+    ]
+    return Design(plan, tuple(cells), clamped, seed, said, unknown)
 
 
-def _expectations(points: Points, evidence: ReleasedInformation, n: int) -> tuple[Expectation, ...]:
+def _expectations(widths: Mapping[str, TableWidths]) -> tuple[Expectation, ...]:
     """What to expect of every number."""
     import numpy as np
 
-    private, signs = points.widths(evidence.information(n))
-    exact, _ = points.widths(points.exact(n))
     found: list[Expectation] = []
-    for name, draws in points.prior.items():
-        before = float(np.diff(np.quantile(draws, [0.025, 0.975]))[0])
-        width = float(np.median(private[name]))
-        ratio = max(1.0, width / float(np.median(exact[name])))
-        either = bool((draws > 0).any() and (draws < 0).any())
-        sign = float(np.mean(signs[name])) if either else None
-        found.append(Expectation(name, width, width / before, ratio, sign, 1 - 1 / ratio**2))
+    for name, one in widths.items():
+        low, width, high = (float(value) for value in np.quantile(one.width, [0.1, 0.5, 0.9]))
+        ratio = max(1.0, width / float(np.median(one.exact)))
+        before = float(np.median(one.width / one.before))
+        sign = None if one.sign is None else float(np.mean(one.sign))
+        found.append(Expectation(name, width, low, high, before, ratio, sign, 1 - 1 / ratio**2))
     return tuple(found)
 
 

@@ -1,0 +1,109 @@
+"""What noisy sums will tell about a linear regression: the normal equations, with noise on both sides.
+
+G = X'X and g = X'y are released with noise E and e. Where G + E and g + e stand for them, theta solves
+(G + E) theta = g + e, so that with epsilon the residuals the error is, to first order,
+
+    G^-1 (X'epsilon + e - E theta),    covariance    sigma^2 G^-1 + G^-1 Cov(e - E theta) G^-1.
+
+theta in the second part is not known better than its own covariance V, so E theta has the covariance that
+theta theta' + V gives it, and V is iterated. The posterior has the precision of the prior beside it. No distribution of
+the covariates enters but their second moments. sigma^2 = (y'y - 2 theta'g + theta'G theta) / n likewise: its error has
+the variance 2 sigma^4 / n from the rows, and that of the same form in the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tacit.calibration.plausible_tables import PlausibleTable
+from tacit.design.table_widths import WIDTH, TableWidths
+from tacit.models.linear import LinearRegression
+from tacit.models.linear_prior import LinearPrior
+from tacit.plan import Plan
+from tacit.statistics.gram import Gram
+
+_ITERATIONS = 30
+
+
+def normal_equations(
+    plan: Plan, sds: Any, prior: LinearPrior, tables: Sequence[PlausibleTable], n: int
+) -> dict[str, TableWidths]:
+    """Widths of every coefficient and of sigma, for n rows whose sums have noise with these standard deviations."""
+    model = plan.model
+    assert isinstance(model, LinearRegression)
+    design = model.design(plan.schema)
+    statistic = model.statistic(plan.schema)
+    assert isinstance(statistic, Gram)
+    places, response = _places(statistic), design.number_response
+    p = len(design.columns)
+    units = (design.original_units(np.eye(p), response) - design.original_units(np.zeros((1, p)), response)).T
+    found: list[Any] = []
+    sigma_before = _prior_sd_of_sigma(prior)
+    for table in tables:
+        before = _prior_precision(model, plan, prior, table)
+        private, private_sigma = _spread(table, n, places, np.asarray(sds), before, sigma_before)
+        exact, exact_sigma = _spread(table, n, places, np.zeros(len(places)), before, sigma_before)
+        wide = np.linalg.inv(before)
+        sides = [
+            [*np.sqrt(np.diag(units @ v @ units.T)), response.scale * s]
+            for v, s in ((private, private_sigma), (exact, exact_sigma), (wide, sigma_before))
+        ]
+        found.append([*(WIDTH * np.array(side) for side in sides), np.append(units @ table.theta, table.sigma or 0.0)])
+    width, exact, before, truth = (np.array(one).T for one in zip(*found, strict=True))
+    names = [*design.names, "sigma"]
+    every = {name: TableWidths.of_normal(*own) for name, *own in zip(names, width, exact, before, truth, strict=True)}
+    last = every["sigma"]
+    return {**every, "sigma": TableWidths(last.width, last.exact, last.before, None)}
+
+
+def _places(statistic: Gram) -> Any:
+    """(entries, p + 1, p + 1): where each released entry stands in the Gram matrix of design and response."""
+    entries, products = statistic.layout
+    found = np.zeros((len(entries), len(statistic.vector), len(statistic.vector)))
+    order = {product: i for i, product in enumerate(entries)}
+    for (j, k), product in products.items():
+        if product is not None and not product.constant:
+            found[order[product], j, k] = found[order[product], k, j] = 1.0
+    return found
+
+
+def _spread(
+    table: PlausibleTable, n: int, places: Any, sds: Any, before: Any, sigma_before: float
+) -> tuple[Any, float]:
+    """The posterior covariance of theta and the sd of sigma, in mapped units."""
+    p, sigma = len(table.theta), float(table.sigma or 0.0)
+    gram = n * table.moments()
+    inverse = np.linalg.inv(gram + 1e-9 * n * np.eye(p))
+    direction = np.append(-table.theta, 1.0)
+    covariance = np.zeros((p, p))
+    noise = np.square(sds)
+    for _ in range(_ITERATIONS if noise.any() else 1):
+        second = np.outer(direction, direction)
+        second[:p, :p] += covariance
+        moved = np.einsum("e,eij,jk,elk->il", noise, places[:, :p], second, places[:, :p], optimize=True)
+        data = sigma**2 * inverse + inverse @ moved @ inverse
+        covariance = np.linalg.inv(np.linalg.inv(data) + before)
+    on_sum = float(np.sum(noise * np.einsum("i,eij,j->e", direction, places, direction) ** 2))
+    variance = 2 * sigma**4 / n + on_sum / n**2  # of sigma^2
+    return covariance, float((4 * sigma**2 / variance + sigma_before**-2) ** -0.5)
+
+
+def _prior_precision(model: LinearRegression, plan: Plan, prior: LinearPrior, table: PlausibleTable) -> Any:
+    """The precision matrix of theta under the prior, given sigma and the moments of the columns."""
+    design = model.design(plan.schema)
+    said = prior.of_coefficients(design)
+    centre = table.matrix.mean(axis=0) if design.formula.intercept else np.zeros(len(table.theta))
+    statements = said.statements(centre)
+    precisions = said.precisions(np.mean((table.matrix - centre) ** 2, axis=0), float(table.sigma or 1.0) ** 2)
+    return (statements.T * precisions) @ statements
+
+
+def _prior_sd_of_sigma(prior: LinearPrior) -> float:
+    """Half of the range between the quantiles of sigma at 2.5% and 97.5%, over 1.96."""
+    from scipy.special import gammaincinv
+
+    low, high = (np.sqrt(prior.b0 / max(gammaincinv(prior.a0, q), 1e-200)) for q in (0.975, 0.025))
+    return float(high - low) / WIDTH
