@@ -84,7 +84,7 @@ class Cell:
         schema = tacit.Schema(**columns)
         family = tacit.LogisticRegression if logistic else tacit.PoissonRegression
         model = family(f"y ~ {' + '.join(names)}", radius=None if self.levels else 1.0)
-        plan = tacit.Plan(model, schema, tacit.ApproxDP(self.epsilon, DELTA))
+        plan = tacit.Plan(model, schema, tacit.ApproxDP(self.epsilon, DELTA), tacit.AddNoise())
         if self.norm:
             return plan, {"theta_sd": 5.0}
         return plan, {"theta_sd": THETA_SD[self.family], "mean_sd": SIZE[self.d], "scale": SIZE[self.d]}

@@ -70,7 +70,7 @@ def write_problem(folder: Path, d: int, n: int) -> None:
     names = [f"x{i + 1}" for i in range(d)]
     schema = tacit.Schema(y=["no", "yes"], **dict.fromkeys(names, (-1, 1)))
     model = tacit.LogisticRegression(f"y ~ {' + '.join(names)}", radius=1.0)
-    plan = tacit.Plan(model, schema, tacit.ApproxDP(1.0, 1e-5))
+    plan = tacit.Plan(model, schema, tacit.ApproxDP(1.0, 1e-5), tacit.AddNoise())
     size = 0.25 / math.sqrt(d)  # of a covariate, so that rows fit into the ball
     parameters = {
         "theta": np.array([-0.5, *(2.0 * (-1) ** i / math.sqrt(d) for i in range(d))]),

@@ -45,16 +45,20 @@ class Case:
 
     def rows(self, folder: Path) -> tuple[Any, Any]:
         """The design matrix in mapped units, clamped, and the response: 0 or 1, a count, or a number."""
-        frame, schema = self.frame(folder), tacit.Schema(**self.schema)
-        parsed: dict[str, Any] = {}
+        parsed = self.parsed(folder)
+        design = self.model().design(tacit.Schema(**self.schema))
+        response = design.formula.response
+        return np.asarray(design.matrix(parsed)), parsed[response].astype(float)
+
+    def parsed(self, folder: Path) -> dict[str, Any]:
+        """The cells by column: numbers inside their bounds, codes of levels."""
+        frame, parsed = self.frame(folder), dict[str, Any]()
         for name, said in self.schema.items():
             if isinstance(said, tuple):
                 parsed[name] = np.clip(frame[name].to_numpy(float), *said)
             else:
                 parsed[name] = np.array([said.index(value) for value in frame[name]])
-        design = self.model().design(schema)
-        response = design.formula.response
-        return np.asarray(design.matrix(parsed)), parsed[response].astype(float)
+        return parsed
 
 
 YES = ["no", "yes"]

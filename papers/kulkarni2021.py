@@ -224,7 +224,7 @@ def numbers_plan(response: str, levels: list[str], bounds: dict[str, Any], epsil
     columns = {name: widened(*ends) for name, ends in bounds.items()}
     schema = tacit.Schema(**{response: levels}, **columns)
     model = tacit.LogisticRegression(f"{response} ~ {' + '.join(bounds)}", radius=1.0)
-    return tacit.Plan(model, schema, tacit.ApproxDP(epsilon, DELTA))
+    return tacit.Plan(model, schema, tacit.ApproxDP(epsilon, DELTA), tacit.AddNoise())
 
 
 def levels_plan(epsilon: float) -> tacit.Plan:
@@ -238,7 +238,7 @@ def levels_plan(epsilon: float) -> tacit.Plan:
         sex=["Female", "Male"],
     )
     model = tacit.LogisticRegression("income ~ age + hours + marital + relationship + sex")
-    return tacit.Plan(model, schema, tacit.ApproxDP(epsilon, DELTA))
+    return tacit.Plan(model, schema, tacit.ApproxDP(epsilon, DELTA), tacit.AddNoise())
 
 
 def seen_through(plan: tacit.Plan, rows: dict[str, Any]) -> Likelihood:
@@ -400,7 +400,9 @@ def synthetic(figure: int, epsilon: float) -> tacit.Plan:
     logistic = figure == 5
     schema = tacit.Schema(y=["no", "yes"] if logistic else (0, MOST), x1=(-1, 1), x2=(-1, 1), x3=(-1, 1))
     family = tacit.LogisticRegression if logistic else tacit.PoissonRegression
-    return tacit.Plan(family("y ~ x1 + x2 + x3 - 1", radius=1.0), schema, tacit.ApproxDP(epsilon, DELTA))
+    return tacit.Plan(
+        family("y ~ x1 + x2 + x3 - 1", radius=1.0), schema, tacit.ApproxDP(epsilon, DELTA), tacit.AddNoise()
+    )
 
 
 def against_epsilon(

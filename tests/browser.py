@@ -103,3 +103,37 @@ def chromium(width=1000, height=900):
         yield driver
     finally:
         driver.quit()
+
+
+# Replaces the random bytes of Node by those of a file, one after the other, and counts them.
+STREAM = """
+import { readFileSync } from "node:fs";
+import * as client from "$CLIENT";
+const stream = readFileSync(process.argv[2]);
+let at = 0;
+Object.defineProperty(globalThis, "crypto", { value: { getRandomValues(bytes) {
+  if (at + bytes.length > stream.length) throw new Error("out of bytes");
+  bytes.set(stream.subarray(at, at + bytes.length));
+  at += bytes.length;
+  return bytes;
+} } });
+const input = JSON.parse(readFileSync(process.argv[3], "utf8"));
+"""
+
+
+class Stream:
+    """The same bytes for Python."""
+
+    def __init__(self, content):
+        self.content, self.at = content, 0
+
+    def bytes(self, count):
+        assert self.at + count <= len(self.content)
+        self.at += count
+        return self.content[self.at - count : self.at]
+
+
+def on_stream(tmp_path, content, given, script):
+    (tmp_path / "stream").write_bytes(content)
+    (tmp_path / "input.json").write_text(json.dumps(given))
+    return node(STREAM + script, tmp_path / "stream", tmp_path / "input.json")

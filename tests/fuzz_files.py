@@ -334,6 +334,7 @@ def plan_seeds() -> list[bytes]:
     budgets = [tacit.PureDP(1.0), tacit.ApproxDP(1.0, 1e-6), tacit.ZCDP(0.5), tacit.GDP(1.0)]
     mechanisms = [tacit.AddNoise(), tacit.Local(), tacit.PosteriorSample(), tacit.AddNoise(unit=tacit.Person("who", 3))]
     mechanisms += [tacit.Newton(), tacit.Newton(shares=[1, 2], matrix=[0.5, 0.0], unit=tacit.Person("who", 3))]
+    mechanisms += [tacit.Local("scores", matrix=0.3), tacit.Local("scores", point=(0.5, -1.25, 0.0))]
     for family in FAMILIES.values():
         for i, example in enumerate(family.examples()[:2]):
             for j, mechanism in enumerate(mechanisms):
@@ -357,6 +358,8 @@ def release_seeds() -> list[bytes]:
         (tacit.LinearRegression("y ~ x + z"), tacit.ApproxDP(1.0, 1e-6)),
         (tacit.Normal("x"), tacit.GDP(1.0)),
         (tacit.Categorical("z"), tacit.ZCDP(0.5)),
+        (tacit.Mean("x", by="z"), tacit.PureDP(1.0)),
+        (tacit.Quantiles("x", [0.5], [2, 5]), tacit.PureDP(1.0)),
     ):
         release = tacit.privatize(rows, tacit.Plan(model, schema, budget), ledger=None, dataset="rows")
         found.append(release.to_json().encode())
@@ -494,10 +497,18 @@ KINDS = {
     "posterior": Kind(
         ".nc", kept("posterior-2.nc", "posterior-2-newton.nc"), forged_posterior, _read("tacit.posterior", "Posterior")
     ),
-    "reports": Kind(".parquet", kept("reports-1.parquet"), forged_reports, _read("tacit.reports", "Reports")),
+    "reports": Kind(
+        ".parquet",
+        kept("reports-1.parquet", "reports-1-scores.parquet"),
+        forged_reports,
+        _read("tacit.reports", "Reports"),
+    ),
     "plan": Kind(".toml", plan_seeds, forged_plan, _read("tacit.plan", "Plan")),
     "journal": Kind(
-        ".journal", kept("journal-1.journal"), forged_journal, _read("tacit.collector.journal", "read_reports", "")
+        ".journal",
+        kept("journal-1.journal", "journal-1-scores.journal"),
+        forged_journal,
+        _read("tacit.collector.journal", "read_reports", ""),
     ),
     "partial": Kind(".partial", kept("partial-2.partial"), forged_partial, _read("tacit.partial_sums", "Partial")),
     "measurement": Kind(

@@ -16,6 +16,7 @@ from tacit.calibration.table import TableCalibration as TableCalibration
 from tacit.calibration.table import calibrate_table as calibrate_table
 from tacit.cell_screen import Screen as Screen
 from tacit.cite import cite as cite
+from tacit.collector.next_cohort import next_cohort as next_cohort
 from tacit.design import Design as Design
 from tacit.design import design as design
 from tacit.device import randomize as randomize
@@ -35,14 +36,17 @@ from tacit.mechanisms.private_chain.private_chain import PrivateChain as Private
 from tacit.migrate import migrate as migrate
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
+from tacit.models.bounded_prior import BoundedPrior as BoundedPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
 from tacit.models.exponential import Exponential as Exponential
 from tacit.models.exponential import GammaPrior as GammaPrior
 from tacit.models.geometric import Geometric as Geometric
+from tacit.models.histogram import Histogram as Histogram
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression
+from tacit.models.mean import Mean as Mean
 from tacit.models.moment_prior import MomentPrior as MomentPrior
 from tacit.models.network import Network as Network
 from tacit.models.normal import Normal as Normal
@@ -51,6 +55,8 @@ from tacit.models.normal_mean import MeanPrior as MeanPrior
 from tacit.models.normal_mean import NormalMean as NormalMean
 from tacit.models.poisson import Poisson as Poisson
 from tacit.models.poisson_regression import PoissonRegression as PoissonRegression
+from tacit.models.quantiles import Quantiles as Quantiles
+from tacit.models.shares import Shares as Shares
 from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
 from tacit.partial_sums import Partial as Partial
@@ -92,6 +98,7 @@ __all__ = [
     "Basis",
     "Bernoulli",
     "BetaPrior",
+    "BoundedPrior",
     "Bounds",
     "BrokenMediumError",
     "Calibration",
@@ -103,12 +110,14 @@ __all__ = [
     "Exponential",
     "GammaPrior",
     "Geometric",
+    "Histogram",
     "InputError",
     "Ledger",
     "LinearPrior",
     "LinearRegression",
     "Local",
     "LogisticRegression",
+    "Mean",
     "MeanPrior",
     "MomentPrior",
     "Network",
@@ -129,6 +138,7 @@ __all__ = [
     "PrivateKey",
     "PublicKey",
     "PureDP",
+    "Quantiles",
     "RefusedError",
     "Release",
     "ReleasedDraws",
@@ -136,6 +146,7 @@ __all__ = [
     "Reports",
     "Schema",
     "Screen",
+    "Shares",
     "Simulation",
     "SoftmaxRegression",
     "StatisticalQuery",
@@ -152,6 +163,7 @@ __all__ = [
     "infer",
     "migrate",
     "new_key",
+    "next_cohort",
     "partial",
     "prior_predictive",
     "privatize",

@@ -40,7 +40,7 @@ def references(what: Plan | Release | Reports | Posterior | None = None) -> list
             papers += (*NOISES[noise_parameters.noise].papers, *(() if noise_parameters.laplace else (DONG_2022,)))
     if isinstance(what, Posterior):
         model = what.plan.model
-        method = {**model.draw_methods, **model.score_methods, **model.methods}.get(what.method)
+        method = {**model.draw_methods, **model.score_methods, **model.cohort_methods, **model.methods}.get(what.method)
         papers += () if method is None else method.papers
     return list(dict.fromkeys(papers))
 

@@ -15,6 +15,8 @@ from tacit.errors import InputError, RefusedError, did_you_mean, expected
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
+from tacit.models.coefficient_statements import of_single_coefficients
+from tacit.models.cohort_method import CohortReports, cohort_numbers, settled_prior, survey_sums
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_parameters import FAILED, DrawParameters
 from tacit.models.local import LocalModel
@@ -24,6 +26,7 @@ from tacit.models.regression import Regression
 from tacit.models.score_method import score_numbers
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_noise import ScoreNoise
+from tacit.models.score_reports import RowScore, of_scores
 from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
@@ -32,7 +35,7 @@ from tacit.posterior.score_sites import score_sites
 from tacit.posterior.tree import build_tree, check_screens, observed_data, posterior_axes
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.release import Release, as_release
-from tacit.reports import Reports, as_reports, is_reports_file
+from tacit.reports import Group, Reports, as_reports, is_reports_file
 from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
@@ -91,18 +94,23 @@ def infer(
             raise expected("reports", other.dataset, "to have the model and the schema of what they are pooled with")
     screens = [as_screen(one) for one in ([screen] if isinstance(screen, AnyScreen) else screen)]
     check_screens(screens, everything)
-    groups = [group for one in surveys for group in one.groups]
+    groups = [(one.dataset, group) for one in surveys for group in one.groups]
+    scored = survey_sums(cohorts_of(plan.model, groups)) if _of_scores(groups, central=bool(releases)) else []
     problem = Problem(
         plan.model,
         plan.schema,
         prior_of(plan, prior),
-        tuple(_site(site) for site in releases),
-        tuple(Survey(group.n, group.local_randomizer) for group in groups),
+        (*(_site(site) for site in releases), *(Site(one.n, (), cohorts=one.layout) for one in scored)),
+        () if scored else tuple(Survey(group.n, group.local_randomizer) for _, group in groups),
     )
     name = method_for(problem, method)
     _check_pools(problem, name)
-    values = numbers_of(problem, everything)
-    values += [number for group in groups for number in summary_of(problem.model, group.local_randomizer, group.values)]
+    if scored:
+        values, said = cohort_numbers(problem, scored), settled_prior(problem, scored)
+    else:
+        values, said = numbers_of(problem, everything), problem.prior
+        for _, group in groups:
+            values += list(summary_of(problem.model, group.local_randomizer, group.values))
     arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
     dims, coords = posterior_axes(evidence)
@@ -114,7 +122,7 @@ def infer(
         observed_data(evidence),
         {
             "release": json.dumps([one.to_plain() for one in evidence], ensure_ascii=True, allow_nan=False),
-            "prior": json.dumps(problem.prior.to_plain()),
+            "prior": json.dumps(said.to_plain()),
             "method": name,
             "seed": str(seed),
             "warmup": str(warmup),
@@ -156,6 +164,22 @@ def numbers_of(problem: Problem, releases: Sequence[Release]) -> list[Any]:
     if not any(site.rounds is not None for site in problem.sites):
         return [value for one in releases for value in one.values]
     return score_numbers(problem, score_sites(releases))
+
+
+def cohorts_of(model: Model, groups: Sequence[tuple[str, Group]]) -> list[CohortReports]:
+    """What each group of reports of scores adds up to, with the name of its survey."""
+    return [
+        (dataset, group.local_randomizer, group.n, summary_of(model, group.local_randomizer, group.values))
+        for dataset, group in groups
+    ]
+
+
+def _of_scores(groups: Sequence[tuple[str, Group]], *, central: bool) -> bool:
+    """Whether reports are of scores; refuse them beside anything else."""
+    scores = [of_scores(group.local_randomizer) for _, group in groups]
+    if any(scores) and (central or not all(scores)):
+        raise expected("reports", len(groups), "of scores to be pooled with other reports of scores alone")
+    return any(scores)
 
 
 def _evidence(given: Any) -> tuple[list[Release], list[Reports]]:
@@ -229,7 +253,11 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
     """What a method needs for n rows under a plan, as one release or as n reports."""
     whole = prior_of(plan, prior)
     if isinstance(plan.mechanism, Local):
-        return Problem(plan.model, plan.schema, whole, (), (Survey(n, plan.local_randomizer()),))
+        randomizer = plan.local_randomizer()
+        if isinstance(randomizer.encoder, RowScore):
+            layout = ScoreLayout(len(randomizer.encoder.sums.design), (randomizer.encoder.sums.matrix,), laplace=False)
+            return Problem(plan.model, plan.schema, whole, (Site(n, (), cohorts=layout),))
+        return Problem(plan.model, plan.schema, whole, (), (Survey(n, randomizer),))
     calibrated = plan.calibrated_mechanism()
     noise_parameters = calibrated.noise_parameters
     if isinstance(calibrated, ScoreRounds):
@@ -244,9 +272,9 @@ def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     """`prior_for` the plan's model, and then the public rows that a plan of posterior draws names: counted once."""
     mechanism = plan.mechanism
     default = mechanism.default_prior(plan.model, plan.schema)
-    if isinstance(default, ScorePrior) and isinstance(plan.model, Regression) and isinstance(prior, Mapping):
-        return default.said(prior, plan.model.design(plan.schema))
     found = _changed(plan.model, plan.schema, default, prior)
+    if isinstance(found, ScorePrior) and isinstance(plan.model, Regression):
+        of_single_coefficients(found.coefficients, plan.model.design(plan.schema))  # refuses what moves with others
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found
     assert isinstance(plan.model, ConjugateModel)  # or the plan would not be one
@@ -271,14 +299,15 @@ def _changed(model: Model, schema: Schema, default: Prior, prior: Prior | Mappin
 def method_for(problem: Problem, method: str | None) -> str:
     """The method that was asked for, or the default one for the problem's evidence."""
     method = current_method(method)
-    if any(site.sample is not None or site.rounds is not None for site in problem.sites):
+    if any(site.sample is not None or site.scored for site in problem.sites):
         known = problem.methods
         if not known:
             raise expected(
                 "family", problem.model.family, "to be one that is inferred from draws; `tacit draws` reads them"
             )
         if method is not None and method not in known:
-            kind = "scores in rounds" if problem.sites[0].rounds is not None else "posterior draws"
+            first = problem.sites[0]
+            kind = "scores in rounds" if first.rounds else "reports of scores" if first.cohorts else "posterior draws"
             raise expected("method", method, f"to be one for {kind}: {', '.join(known)}")
         return method if method is not None else next(iter(known))
     central, local = bool(problem.sites), bool(problem.surveys)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tacit._support.files import read_text, write_atomically
 from tacit._support.reading import LARGEST_TOML, strict_toml
@@ -19,7 +19,7 @@ from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, NoiseParameters
-from tacit.mechanisms.registry import mechanism_from_plain
+from tacit.mechanisms.registry import DEFAULT, default_mechanism, mechanism_from_plain
 from tacit.models.model import Model
 from tacit.models.registry import DRAWN, FAMILIES
 from tacit.noise.noise import Noise
@@ -35,14 +35,20 @@ from tacit.statistics.statistic import Statistic
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be released, about what, and under which guarantee."""
+    """What will be released, about what, and under which guarantee.
+
+    A ``mechanism`` that is left out is the default one of the model (`default_mechanism`).
+    """
 
     model: Model
     schema: Schema
     budget: Guarantee
-    mechanism: Mechanism = field(default_factory=AddNoise)
+    mechanism: Mechanism = field(default=cast("Mechanism", None))
 
     def __post_init__(self) -> None:
+        if cast("Mechanism | None", self.mechanism) is None:
+            known = isinstance(self.model, Model) and isinstance(self.schema, Schema)
+            object.__setattr__(self, "mechanism", default_mechanism(self.model, self.schema) if known else AddNoise())
         for name, kind in (("model", Model), ("schema", Schema), ("budget", Guarantee), ("mechanism", Mechanism)):
             if not isinstance(getattr(self, name), kind):
                 raise expected(name, getattr(self, name), f"to be a tacit {kind.__name__}")
@@ -153,11 +159,15 @@ class Plan:
             if name not in tables:
                 raise InputError(f"Expected the plan to have a [{name}] table.")
         _refuse_blanks(tables)
+        model, schema = _model_from_plain(tables["model"]), Schema(tables["schema"])
+        said = dict(tables.get("mechanism", {"kind": AddNoise.kind}))
+        if said.get("kind") == DEFAULT:
+            said["kind"] = default_mechanism(model, schema).kind
         return cls(
-            model=_model_from_plain(tables["model"]),
-            schema=Schema(tables["schema"]),
+            model=model,
+            schema=schema,
             budget=guarantee_from_plain(tables["budget"]),
-            mechanism=mechanism_from_plain(tables.get("mechanism", {"kind": AddNoise.kind}), earlier=earlier),
+            mechanism=mechanism_from_plain(said, earlier=earlier),
         )
 
     def to_toml(self) -> str:

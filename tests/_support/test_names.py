@@ -113,7 +113,7 @@ def test_names_of_every_script_are_fine(name):
     plan = tacit.Plan(tacit.Bernoulli(name), schema, tacit.PureDP(1.0))
     assert tacit.Plan.from_toml(plan.to_toml()) == plan
     assert parse_formula(f"`{name}` ~ 1").response == name
-    assert all(plain_text(line) and name in line for line in explain(plan)[:1])
+    assert any(plain_text(line) and name in line for line in explain(plan)[:2])
 
 
 def run(monkeypatch, capsys, *words):

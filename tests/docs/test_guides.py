@@ -56,6 +56,11 @@ def test_getting_started_works_as_written(tmp_path):
 
 SCHEMA = tacit.Schema(y=(0, 10), x=(0, 1), k=(0, 8), group=["a", "b"], three=["a", "b", "c"])
 MODELS = {
+    "`mean`": tacit.Mean("y"),
+    "`mean` by group": tacit.Mean("y", by="group"),
+    "`histogram`": tacit.Histogram("y", [2, 5]),
+    "`quantiles`": tacit.Quantiles("y", [0.5], [2, 5]),
+    "`shares`": tacit.Shares("three", by="group"),
     "`bernoulli`": tacit.Bernoulli("group"),
     "`categorical`": tacit.Categorical("three"),
     "`normal`": tacit.Normal("y"),
@@ -85,6 +90,9 @@ def test_the_table_of_methods_names_the_default_and_methods_that_exist(name):
     for families, evidence, rows_text, method, _ in rows:
         if "scores in rounds" in families:  # a kind of its own, with methods of its own
             assert method == next(iter(model.score_methods))
+            continue
+        if "scores of cohorts" in families:
+            assert method == next(iter(model.cohort_methods))
             continue
         assert method in model.methods
         local = "report" in evidence and "release, report" not in evidence

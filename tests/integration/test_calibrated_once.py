@@ -62,7 +62,7 @@ def calls(monkeypatch):
 @pytest.mark.parametrize("budget", [tacit.PureDP(1.0), tacit.ZCDP(0.5)], ids=lambda budget: budget.symbols)
 @pytest.mark.parametrize("model", [tacit.LinearRegression("charges ~ age"), tacit.LogisticRegression("ill ~ age")])
 def test_noisy_sums_are_calibrated_once(model, budget, calls):
-    plan = tacit.Plan(model, SCHEMA, budget)
+    plan = tacit.Plan(model, SCHEMA, budget, tacit.AddNoise())
     release = tacit.privatize(ROWS, plan, ledger=None)
     assert calls == {"sensitivity": 1, "calibration": 1}
     assert release.noise == plan.noise()

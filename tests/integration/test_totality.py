@@ -101,7 +101,7 @@ def declared(example, name, bounds):
     }
     try:
         schema = Schema(columns)
-        return tacit.Plan(example.model, schema, tacit.PureDP(1.0))
+        return tacit.Plan(example.model, schema, tacit.PureDP(1.0), tacit.AddNoise())
     except InputError:
         return None
 

@@ -31,7 +31,7 @@ EXAMPLES = {
 }
 
 PLANS = {
-    f"{name}-{kind}": tacit.Plan(example.model, example.schema, budget)
+    f"{name}-{kind}": tacit.Plan(example.model, example.schema, budget, tacit.AddNoise())
     for name, example in EXAMPLES.items()
     for kind, budget in BUDGETS.items()
 }

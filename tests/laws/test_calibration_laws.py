@@ -35,7 +35,8 @@ def test_the_default_method_is_calibrated(name, cell):
     """Seed 11; 400 replicates, 99 draws each; Kolmogorov-Smirnov on ranks, Bonferroni over numbers."""
     model, schema, prior, *_ = EXAMPLES[name]
     n, epsilon = CELLS[cell]
-    result = tacit.calibrate(tacit.Plan(model, schema, tacit.PureDP(epsilon)), n=n, trials=400, seed=11, prior=prior)
+    plan = tacit.Plan(model, schema, tacit.PureDP(epsilon), tacit.AddNoise())
+    result = tacit.calibrate(plan, n=n, trials=400, seed=11, prior=prior)
     assert result.calibrated(LEVEL), result.p_values()
 
 
@@ -58,7 +59,7 @@ def _gaussian(budget):
 def test_the_naive_method_is_caught(name):
     """Power: the planted fault is to take noisy numbers for exact ones. Seed 13, n = 100, epsilon = 0.1."""
     model, schema, prior, *_ = EXAMPLES[name]
-    plan = tacit.Plan(model, schema, tacit.PureDP(0.1))
+    plan = tacit.Plan(model, schema, tacit.PureDP(0.1), tacit.AddNoise())
     result = tacit.calibrate(plan, n=100, trials=400, seed=13, method="naive", prior=prior)
     assert not result.calibrated(1e-12), result.p_values()
 

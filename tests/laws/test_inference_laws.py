@@ -12,7 +12,7 @@ from laws.cases import BY_ROWS, MAIN_METHODS, METHODS, TINY_NOISE, by_pace, tiny
 @pytest.mark.parametrize("name", by_pace(METHODS))
 def test_draws_have_the_declared_shape_and_repeat_with_the_seed(name):
     (model, schema, prior, *_), method = METHODS[name]
-    plan = tacit.Plan(model, schema, tacit.PureDP(1.0))
+    plan = tacit.Plan(model, schema, tacit.PureDP(1.0), tacit.AddNoise())
     release = tacit.simulate(plan, n=100, seed=5, prior=prior).release
     first = tacit.infer(release, method=method, draws=50, anyway=True, warmup=20, chains=2, seed=1)
     again = tacit.infer(release, method=method, draws=50, anyway=True, warmup=20, chains=2, seed=1)
@@ -36,7 +36,7 @@ def test_without_noise_every_method_agrees_with_the_conjugate_posterior(name):
     Seed 6; 4,000 draws against 4,000 draws; alarm when a mean is off by 6 standard errors (below 1e-8 a number).
     """
     (model, schema, prior, *_), method = MAIN_METHODS[name]
-    plan = tacit.Plan(model, schema, tacit.PureDP(1000.0))
+    plan = tacit.Plan(model, schema, tacit.PureDP(1000.0), tacit.AddNoise())
     simulation = tacit.simulate(plan, n=300, seed=6, prior=prior)
     posterior = tacit.infer(simulation.release, method=method, seed=1, prior=prior)
     reference = simulation.non_private(seed=2, draws=4000, prior=prior)
@@ -55,7 +55,8 @@ def test_tiny_noise_changes_nothing(name, epsilon):
     A density whose parts cancel once gave an sd of nearly 0 here, and a start at infinity draws that all diverged.
     """
     (model, schema, prior, *_), method = TINY_NOISE[name]
-    simulation = tacit.simulate(tacit.Plan(model, schema, tacit.PureDP(epsilon)), n=300, seed=6, prior=prior)
+    plan = tacit.Plan(model, schema, tacit.PureDP(epsilon), tacit.AddNoise())
+    simulation = tacit.simulate(plan, n=300, seed=6, prior=prior)
     try:
         posterior = tacit.infer(simulation.release, method=method, seed=1, prior=prior)
     except tacit.RefusedError:
@@ -79,7 +80,7 @@ def test_tiny_noise_changes_nothing(name, epsilon):
 def test_with_hopeless_noise_the_posterior_is_the_prior(name):
     """At epsilon 1e-4 and n = 20 nothing can be learnt. Seed 7; the naive method is the planted fault: it is fooled."""
     (model, schema, prior, *_), method = MAIN_METHODS[name]
-    plan = tacit.Plan(model, schema, tacit.PureDP(1e-4))
+    plan = tacit.Plan(model, schema, tacit.PureDP(1e-4), tacit.AddNoise())
     release = tacit.simulate(plan, n=20, seed=7, prior=prior).release
     posterior = tacit.infer(release, method=method, seed=1, prior=prior, anyway=method == "naive")
     rng = np.random.default_rng(8)

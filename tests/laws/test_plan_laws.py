@@ -38,7 +38,7 @@ def test_the_budget_is_used_up(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_less_budget_means_more_noise(name):
     model, schema, *_ = EXAMPLES[name]
-    sds = [tacit.Plan(model, schema, tacit.PureDP(e)).noise().sd[0] for e in (0.01, 0.1, 1.0, 10.0)]
+    sds = [tacit.Plan(model, schema, tacit.PureDP(e), tacit.AddNoise()).noise().sd[0] for e in (0.01, 0.1, 1.0, 10.0)]
     assert sds == sorted(sds, reverse=True)
     assert sds[0] > 50 * sds[2]
 
@@ -47,7 +47,7 @@ def test_less_budget_means_more_noise(name):
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_entries_and_scales_have_one_length(name, budget):
     model, schema, *_ = EXAMPLES[name]
-    plan = tacit.Plan(model, schema, BUDGETS[budget])
+    plan = tacit.Plan(model, schema, BUDGETS[budget], tacit.AddNoise())
     entries = plan.statistic().entries
     assert len(plan.noise().scales) == len(entries) == len(set(entries))
     assert plan.statistic().sensitivity().entries == len(entries)

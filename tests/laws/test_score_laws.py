@@ -260,6 +260,8 @@ def test_what_is_summed_is_the_score_and_the_information(link):
         k = np.arange(most)[:, None]
         below = (stats.poisson.pmf(k, mean) * (change * (k / mean - 1)) ** 2).sum(axis=0)
         weight = below + stats.poisson.sf(most - 1, mean) * top**2
+        down = np.minimum(1, most / mean) if link == "log" else 1
+        score, weight = down * score, down * weight
     np.testing.assert_allclose(rho / statistic.table.score_unit, score, atol=5e-4 * np.abs(score).max())
     np.testing.assert_allclose(omega / statistic.table.weight_unit, weight, atol=5e-4 * weight.max())
 
@@ -286,4 +288,19 @@ def test_tables_are_the_same_everywhere():
     assert found == TABLES
 
 
-TABLES = {"logistic": "fd176fe8ca99349c", "log": "d0c4462e0517c8f2", "softplus": "33483331772b99b8"}
+def test_a_count_beyond_the_clamp_weighs_less_and_every_other_row_the_same():
+    """The largest score of a log link is the largest count: before, a count of 0 at a corner had one of the mean there.
+
+    Inside the clamp nothing is weighted: score and information are those of the likelihood, to the table's rounding.
+    """
+    most = 30
+    table = score_tables.score_table("log", most)
+    largest, _ = table.largest
+    assert most <= largest / table.score_unit < 1.05 * most
+    eta = np.log(np.array([0.5, 5.0, 25.0, 60.0]))
+    whole = np.rint(eta * score_tables.FINE).astype(np.int64)
+    score, _ = table.of_rows(whole, np.zeros(4, np.int64))
+    assert score / table.score_unit == pytest.approx([-0.5, -5.0, -25.0, -30.0], rel=1e-4)
+
+
+TABLES = {"logistic": "fd176fe8ca99349c", "log": "f3bd9f781635d76b", "softplus": "33483331772b99b8"}

@@ -9,6 +9,7 @@ import pytest
 
 from laws.cases import EXAMPLES, exact_sums
 from tacit.audit.sensitivity import contribution, search_sensitivity
+from tacit.mechanisms.add_noise import AddNoise
 from tacit.plan import Plan
 from tacit.privacy.guarantees import PureDP
 from tacit.privacy.sensitivity import Sensitivity
@@ -47,7 +48,7 @@ def test_the_search_catches_an_understated_claim(name):
 def test_sums_do_not_depend_on_order_or_batches(name):
     """Seed 2: 500 rows drawn from the model, in five orders and four batch sizes, give the same integers."""
     model, schema, *_ = EXAMPLES[name]
-    plan = Plan(model, schema, PureDP(1.0))
+    plan = Plan(model, schema, PureDP(1.0), AddNoise())
     rng = np.random.default_rng(2)
     rows = model.draw_rows(model.draw_parameters(model.default_prior(schema), schema, rng), schema, 500, rng)
     columns = plan.statistic().columns

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import tacit
-from tacit.infer import prior_for
+from tacit.infer import prior_for, prior_of
+from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.newton import Newton
+from tacit.models.score_model import ScorePrior
 
 SCHEMA = tacit.Schema(y=(0, 10), age=(18, 90), sex=["f", "m"], ill=["no", "yes"], visits=(0, 12))
 WEAK = {"slope": 2.5, "a0": 1.5, "b0": 0.01, "kappa0": 0.1, "psi0": 0.02}  # coefficients that know their columns
@@ -20,7 +25,7 @@ MODELS = [
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.family)
 def test_a_coefficient_has_the_prior_that_was_said_in_data_units(model):
     """4,000 draws, seed 1: means within 6 standard errors, standard deviations within a tenth."""
-    said = {"age": (0.02, 0.1), "Intercept": (3.0, 2.0)}
+    said = {"age": (0.02, 0.01), "Intercept": (3.0, 0.5)}  # which the bounds of y allow
     prior, rng = prior_for(model, SCHEMA, said), np.random.default_rng(1)
     theta = np.array([model.draw_parameters(prior, SCHEMA, rng)["theta"] for _ in range(4000)])
     found = model.coefficients({"theta": theta, "sigma": np.ones(4000)}, SCHEMA)
@@ -105,3 +110,65 @@ def test_a_prior_that_knows_the_spread_of_columns_is_calibrated(n):
     found = tacit.calibrate(plan, n=n, trials=200, seed=1, prior=prior)
     assert found.calibrated(1e-4), found.p_values()
     assert not tacit.calibrate(plan, n=500, trials=200, seed=1, method="naive", prior=prior).calibrated(1e-4)
+
+
+FORGED = [
+    5,
+    "age",
+    [5],
+    [[]],
+    [["age"]],
+    [["age", 0]],
+    [["age", 0, 1, 2]],
+    [["age", "0", 1]],
+    [["age", 0, float("nan")]],
+    [["age", 0, float("inf")]],
+    [["age", 0, True]],
+    [["age", 0, 0]],
+    [[["age"], 0, 1]],
+    [[{"age": 1}, 0, 1]],
+    [{"age": 1}],
+    [["age", 0, 1], ["age", 0, 1]],
+    [None],
+]
+
+
+@pytest.mark.parametrize("said", FORGED, ids=repr)
+@pytest.mark.parametrize("prior", [tacit.LinearPrior, tacit.MomentPrior, ScorePrior], ids=lambda kind: kind.__name__)
+def test_a_forged_list_of_coefficients_ends_in_one_sentence(prior, said):
+    """Before, most of these were a KeyError, an IndexError or a TypeError."""
+    whole = {
+        tacit.LinearPrior: lambda: MODELS[0].default_prior(SCHEMA),
+        tacit.MomentPrior: lambda: MODELS[1].default_prior(SCHEMA),
+        ScorePrior: ScorePrior,
+    }[prior]()
+    with pytest.raises(tacit.InputError, match=r"^Expected prior[^\n]*\.$"):
+        whole.replaced({"coefficients": said})
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.family)
+def test_a_forged_posterior_file_that_names_no_coefficient_says_so(model):
+    """The file's prior is read by `Posterior.whole_prior` and used by whatever shows it."""
+    plan = tacit.Plan(model, SCHEMA, tacit.ApproxDP(1.0, 1e-6))
+    posterior = tacit.infer(tacit.simulate(plan, n=200, seed=1).release, draws=50, warmup=50, anyway=True)
+    forged = {**json.loads(posterior.tree.attrs["prior"]), "coefficients": [["salary", 0, 1]]}
+    posterior.tree.attrs["prior"] = json.dumps(forged)
+    with pytest.raises(tacit.InputError, match=r"^Expected prior='salary' to be a coefficient: [^\n]*\.$"):
+        posterior.prior_coefficients()
+    posterior.tree.attrs["prior"] = json.dumps({**forged, "coefficients": [[["age"], 0]]})
+    with pytest.raises(tacit.InputError, match="to name coefficients by text"):
+        posterior.prior_coefficients()
+
+
+def test_a_name_is_read_alike_for_sums_and_for_scores():
+    """One release of each kind: the same words, the same numbers, the same refusals."""
+    model = tacit.LogisticRegression("ill ~ age + sex")
+    for kind in (AddNoise(), Newton()):
+        plan = tacit.Plan(model, SCHEMA, tacit.ApproxDP(1.0, 1e-6), kind)
+        found = prior_of(plan, {"age": (0.01, 0.1), "slope": 1.5})
+        assert found.coefficients == (("age", 0.01, 0.1),)
+        assert found.slope == 1.5
+        with pytest.raises(tacit.InputError, match=r"^Expected prior='agee' to be a coefficient .*did you mean 'age'"):
+            prior_of(plan, {"agee": (0, 1)})
+        with pytest.raises(tacit.InputError, match="to be a mean and a positive standard deviation"):
+            prior_of(plan, {"age": 3})

@@ -200,7 +200,7 @@ def test_records_agree_with_the_central_limit_theorem(family):
     0.15 sds are what the theorem may be off. The false-alarm rate is 1e-3. The planted fault is the release of another
     seed.
     """
-    plan = tacit.Plan(COVARIATE[family], SCHEMA, tacit.PureDP(2.0))
+    plan = tacit.Plan(COVARIATE[family], SCHEMA, tacit.PureDP(2.0), tacit.AddNoise())
     problem = problem_of(plan, NARROW, 200)
     values = [tacit.simulate(plan, n=200, seed=seed, prior=NARROW).release.values for seed in range(4)]
     exact = posterior_arrays(problem, "augment", SamplerSettings(2_000, 20_000), values, chains=4, seed=1)[0]
@@ -220,7 +220,7 @@ def test_records_are_calibrated_clamped_rows_included(family):
 
     The planted fault, noise four times as wide as it is taken to be, must be caught at 1e-3.
     """
-    plan = tacit.Plan(COVARIATE[family], SCHEMA, tacit.PureDP(3.0))
+    plan = tacit.Plan(COVARIATE[family], SCHEMA, tacit.PureDP(3.0), tacit.AddNoise())
     problem, rng = problem_of(plan, {"mean_sd": 0.5, "scale": 0.5, "theta_sd": 1.0}, 30), np.random.default_rng(2)
     trials = [tacit.simulate(plan, n=30, seed=int(rng.integers(2**31)), prior=problem.prior) for _ in range(TRIALS)]
     values = [trial.release.values for trial in trials] + [_louder(trial) for trial in trials]
@@ -240,7 +240,7 @@ def test_levels_alone_have_cells_for_default():
 
 def test_what_the_exact_methods_cannot_do_is_refused():
     def build(model, method, n):
-        plan = tacit.Plan(model, SCHEMA, LAPLACE)
+        plan = tacit.Plan(model, SCHEMA, LAPLACE, tacit.AddNoise())
         return model.methods[method].build(problem_for(model, SCHEMA, None, n, plan.noise()), SamplerSettings(10, 10))
 
     with pytest.raises(
@@ -250,7 +250,8 @@ def test_what_the_exact_methods_cannot_do_is_refused():
     for family, n in (("logistic", 2), ("logistic", 1_001), ("poisson-regression", 10**6)):
         with pytest.raises(tacit.InputError, match=f"^Expected n={n} to be from 3 to 1000 for the augment method"):
             build(COVARIATE[family], "augment", n)
-    release = tacit.simulate(tacit.Plan(COVARIATE["poisson-regression"], SCHEMA, LAPLACE), n=10, seed=0).release
+    plan = tacit.Plan(COVARIATE["poisson-regression"], SCHEMA, LAPLACE, tacit.AddNoise())
+    release = tacit.simulate(plan, n=10, seed=0).release
     with pytest.raises(
         tacit.InputError,
         match=r"^Expected method='exact-cells' to be one of gaussian-covariates, taylor, naive, augment",

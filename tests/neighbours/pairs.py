@@ -131,11 +131,21 @@ def _any_plan(random: Random, people: bool) -> tacit.Plan:
     )
     formula = ("`{0}` ~ " + terms).format(a, b, c)
     plain = f"`{a}` ~ `{b}` + `{c}`"
+    simple = random.choice(
+        (
+            lambda: (tacit.Mean(a), {a: number()}),
+            lambda: (tacit.Mean(a, by=random.choice((b, (b, c)))), {a: number(), b: levels(), c: levels()}),
+            lambda: (tacit.Histogram(a, [1]), {a: Number(0, 3)}),
+            lambda: (tacit.Quantiles(a, [0.5], [1], by=b), {a: Number(0, 3), b: levels()}),
+            lambda: (tacit.Shares(a, by=b), {a: levels(), b: levels()}),
+        )
+    )
     model, schema = random.choice(
         (
             lambda: (tacit.Bernoulli(a), {a: two()}),
             lambda: (tacit.Categorical(a), {a: levels()}),
-            lambda: (tacit.Normal(a), {a: number()}),
+            lambda: (tacit.Normal(a, shape_check=random.random() < 0.5), {a: number()}),
+            simple,
             lambda: (tacit.Exponential(a), {a: number()}),
             lambda: (tacit.Poisson(a), {a: random.choice((number, count))()}),
             lambda: (tacit.Geometric(a), {a: random.choice((number, count))()}),

@@ -321,7 +321,8 @@ def noise(family, d, radius):
     names = [f"x{i + 1}" for i in range(d)]
     logistic = family is tacit.LogisticRegression
     schema = tacit.Schema(y=["no", "yes"] if logistic else (0, 10), **dict.fromkeys(names, (-1, 1)))
-    plan = tacit.Plan(family(f"y ~ {' + '.join(names)}", radius=radius), schema, tacit.ApproxDP(1.0, 1e-5))
+    model = family(f"y ~ {' + '.join(names)}", radius=radius)
+    plan = tacit.Plan(model, schema, tacit.ApproxDP(1.0, 1e-5), tacit.AddNoise())
     statistic = plan.statistic()
     size = (d + 1) * (d + 2) // 2 + d if logistic else (d + 1) * (d + 2) - 1
     assert len(statistic.entries) == size

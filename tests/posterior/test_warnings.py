@@ -91,7 +91,7 @@ def _logistic(shares):
     rng = np.random.default_rng(1)
     x = rng.choice(np.arange(1.0, 6), 5000, p=shares) if shares else np.clip(rng.normal(3, 0.6, 5000), 1, 5)
     y = np.where(rng.random(5000) < 1 / (1 + np.exp(0.72 * x - 2.2)), "yes", "no")
-    plan = tacit.Plan(tacit.LogisticRegression("y ~ x"), FIVE, tacit.PureDP(10.0))
+    plan = tacit.Plan(tacit.LogisticRegression("y ~ x"), FIVE, tacit.PureDP(10.0), tacit.AddNoise())
     release = tacit.privatize({"x": x, "y": y}, plan, dataset="d", ledger=None)
     return tacit.infer(release, method="naive", warmup=300, draws=300, chains=2)
 

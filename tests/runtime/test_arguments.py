@@ -33,7 +33,8 @@ def _texts(
 
     from tacit.runtime.backend import _program, float64
 
-    plan = tacit.Plan(model, schema, tacit.ApproxDP(epsilon, 1e-6) if normal else tacit.PureDP(epsilon))
+    budget = tacit.ApproxDP(epsilon, 1e-6) if normal else tacit.PureDP(epsilon)
+    plan = tacit.Plan(model, schema, budget, tacit.AddNoise())
     problem = problem_of(plan, None, n)
     problem = replace(problem, sites=tuple(replace(problem.sites[0], n=n + i) for i in range(sites)))
     chain = problem.methods[method or method_for(problem, None)].build(problem, SETTINGS)

@@ -32,7 +32,7 @@ def _moved(fault):
     from tacit.samplers.glm_records import glm_records
     from tacit.samplers.record_augmentation import Together, move_together
 
-    plan = tacit.Plan(tacit.LogisticRegression("ill ~ a + b"), SCHEMA, tacit.PureDP(1.0))
+    plan = tacit.Plan(tacit.LogisticRegression("ill ~ a + b"), SCHEMA, tacit.PureDP(1.0), tacit.AddNoise())
     problem = problem_of(plan, PRIOR, ROWS)
     model, found = problem.model, problem.model.cells(SCHEMA)
     rows = record_rows(model, SCHEMA, ROWS)
@@ -114,7 +114,7 @@ def test_only_numbers_move_with_their_records(formula, there):
     from tacit.samplers.glm_records import glm_records
 
     schema = tacit.Schema(ill=["no", "yes"], a=(-1, 1), g=["x", "y"])
-    plan = tacit.Plan(tacit.LogisticRegression(formula), schema, tacit.PureDP(1.0))
+    plan = tacit.Plan(tacit.LogisticRegression(formula), schema, tacit.PureDP(1.0), tacit.AddNoise())
     problem = problem_of(plan, None, ROWS)
     numbers = problem.prior.numbers(problem.model.cells(schema))
     assert (glm_records(record_rows(problem.model, schema, ROWS), numbers).together is not None) == there

@@ -92,3 +92,33 @@ def reports(
     say(f"Wrote {found.n:,} reports of {found.dataset!r}: {output}")
     for warning in found.warnings():
         say(f"Note: {warning}")
+
+
+def cohort(
+    reports: Annotated[
+        list[Path],
+        typer.Argument(metavar="REPORTS", help="What earlier cohorts of a survey reported.", show_default=False),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the next cohort's plan goes, a TOML file.")],
+    matrix: Annotated[
+        float | None,
+        typer.Option("--matrix", help="The part of a report that goes to the information.", show_default="as before"),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Write the plan of a survey's next cohort. Its point follows from the reports; it costs nothing."""
+    from tacit._support.files import check_apart, check_writable
+    from tacit.collector.next_cohort import next_cohort
+    from tacit.mechanisms.local import Local
+
+    check_apart(output, "output", **{f"reports {place + 1}": path for place, path in enumerate(reports)})
+    check_writable(output, name="output", overwrite=overwrite)
+    plan = next_cohort(list(reports), matrix=matrix)
+    plan.save(output, overwrite=overwrite)
+    assert isinstance(plan.mechanism, Local)
+    if as_json:
+        print_json({"plan": str(output), "point": list(plan.mechanism.point or ()), "matrix": plan.mechanism.matrix})
+        return
+    say(f"Wrote the plan of the next cohort, at {', '.join(f'{t:g}' for t in plan.mechanism.point or ())}: {output}")
+    say("It is for people who have not answered yet: every report costs its sender the whole budget.")

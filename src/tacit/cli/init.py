@@ -46,6 +46,7 @@ def init(
 
 def _asked(columns: dict[str, str | None]) -> Any:
     """A plan, by asking: family, columns, bounds and levels, epsilon. A wrong answer is asked for again."""
+    from tacit.mechanisms.registry import DEFAULT
     from tacit.models.formula import parse_formula
     from tacit.models.model import required
     from tacit.models.registry import FAMILIES
@@ -53,6 +54,8 @@ def _asked(columns: dict[str, str | None]) -> Any:
 
     say(f"Columns: {', '.join(columns)}")
     say(f"Families: {', '.join(FAMILIES)}")
+    say("For a number start with mean, which assumes no shape; for its distribution histogram or quantiles; for levels")
+    say("bernoulli or categorical.")
     family = _until("Family", lambda answer: answer if answer in FAMILIES else _no("to be one of the families"))
     model: dict[str, Any] = {"family": family}
     if "formula" in FAMILIES[family].__dataclass_fields__:
@@ -69,13 +72,16 @@ def _asked(columns: dict[str, str | None]) -> Any:
             f"{name}, {FAMILIES[family].__dataclass_fields__[name].metadata.get('asks', 'which the family needs')}",
             lambda answer, name=name, last=last: _said(FAMILIES[family], {**model, name: answer}, name, whole=last),
         )
+    by = model.get("by", [])
+    used += [by] if isinstance(by, str) else by
     say("Bounds and levels come from what you know, never from these rows.")
     schema = {
         name: _until(f"{name}: two numbers (bounds), or the levels, with commas between them", _declared)
         for name in used
     }
     epsilon = _until("epsilon (0.1 tells little about anyone, 1 is common, above 3 is weak)", _positive)
-    return Plan.from_plain({"model": model, "schema": schema, "budget": {"epsilon": epsilon}})
+    tables = {"model": model, "schema": schema, "budget": {"epsilon": epsilon}, "mechanism": {"kind": DEFAULT}}
+    return Plan.from_plain(tables)
 
 
 def _until(question: str, read: Any) -> Any:
@@ -103,8 +109,12 @@ def _formula(answer: str, columns: dict[str, str | None]) -> str:
 
 def _said(family: Any, model: dict[str, Any], name: str, *, whole: bool) -> Any:
     """An answer about the model, a number where it is one; the last one makes the model whole, which checks it."""
-    numbers = _floats([model[name]])
-    value = model[name] if numbers is None else numbers[0]
+    several = family.__dataclass_fields__[name].metadata.get("list", False)
+    parts = [part.strip() for part in model[name].split(",")] if several else [model[name]]
+    numbers = _floats(parts)
+    value: Any = parts if numbers is None else numbers
+    if not several or (numbers is None and len(parts) == 1):
+        value = value[0]
     if whole:
         family.from_plain({**{k: v for k, v in model.items() if k != "family"}, name: value})
     return value

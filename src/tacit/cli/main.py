@@ -88,6 +88,7 @@ app.command()(partial.partial)
 app.command()(collect.survey)
 app.command()(collect.collect)
 app.command()(collect.reports)
+app.command()(collect.cohort)
 
 
 @app.callback(invoke_without_command=True)

@@ -30,6 +30,7 @@ ORDER = (
     "survey",
     "collect",
     "reports",
+    "cohort",
 )
 
 

@@ -22,7 +22,7 @@ _TOP = """\
 # that you do not need, and let `tacit check` read it. Only names{types} were read from the data, never a value.
 
 [model]
-family = ""                # one of:
+family = ""                # for a number start with "mean", which assumes no shape. One of:
 {families}
 {said}
 
@@ -43,6 +43,10 @@ _BUDGET = """
 # How much the release may tell about any one row; see `tacit design` for what an amount buys. No conclusion becomes
 # more than e^epsilon times as likely because of one person: 1.1 times at 0.1, 2.7 times at 1, 20 times at 3.
 epsilon = ""
+
+[mechanism]
+kind = "default"           # what suits the family, "newton" or "noise"; `tacit check` says which. For reports from
+                           # people's own devices write "local".
 """
 
 
@@ -52,7 +56,8 @@ def template(columns: Mapping[str, str | None]) -> str:
         check_column_name("column name", name)
     families = "\n".join(f"#   {name:<19} {_about(model)}" for name, model in FAMILIES.items())
     said = 'column = ""               # the column that it is about; or, for a regression, in its place:\n'
-    said += '# formula = "response ~ one + another"'
+    said += '# formula = "response ~ one + another"\n'
+    said += '# by = "group"            # for mean, histogram, quantiles: an answer for every level of that column'
     width = max((len(toml_key(name)) for name in columns), default=0)
     lines = [
         f"{toml_key(name):<{width}} = []" + ("" if kind is None else f"    # {spelled_out(kind)[:60]}")

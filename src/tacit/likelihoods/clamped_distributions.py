@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -77,6 +77,15 @@ class ClampedDistribution(Protocol):
         ...
 
 
+@runtime_checkable
+class KnownMoments(Protocol):
+    """A distribution that has its moments in closed form, and no use for atoms."""
+
+    def power_moments(self, phi: Any, powers: tuple[int, ...]) -> tuple[Any, Any]:
+        """Mean and covariance of (c^k for k in ``powers``)."""
+        ...
+
+
 def moments(distribution: ClampedDistribution, phi: Any, count: int = 4) -> Any:
     """E[c^k] for k = 1 .. ``count``."""
     points, weights = distribution.atoms(phi)
@@ -85,6 +94,8 @@ def moments(distribution: ClampedDistribution, phi: Any, count: int = 4) -> Any:
 
 def power_moments(distribution: ClampedDistribution, phi: Any, powers: tuple[int, ...]) -> tuple[Any, Any]:
     """Mean and covariance of (c^k for k in ``powers``)."""
+    if isinstance(distribution, KnownMoments):
+        return distribution.power_moments(phi, powers)
     points, weights = distribution.atoms(phi)
     values = jnp.stack([points**k for k in powers])
     mean = values @ weights

@@ -10,8 +10,11 @@ from tacit.bibliography import KULKARNI_2022, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.person import Person
+from tacit.models.cohort import Cohort
 from tacit.models.local import LocalModel
-from tacit.models.model import Model
+from tacit.models.model import Model, Prior
+from tacit.models.score_model import ScorePrior
+from tacit.models.score_reports import SCORES
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.protocol import Protocol
@@ -22,11 +25,22 @@ from tacit.schema import Schema
 class Local(Mechanism):
     """The budget holds for each person's report by itself, against everybody, the collector included.
 
-    ``protocol`` names what a device does; left out, the family's first one is taken.
+    ``protocol`` names what a device does; left out, the family's first one is taken. Reports of scores are taken at the
+    ``point`` of a cohort, in mapped units, and give the part ``matrix`` of themselves to the information: see `Cohort`.
     """
 
     kind: ClassVar[str] = "local"
     protocol: str | None = None
+    point: tuple[float, ...] | None = None
+    matrix: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "point", self.cohort.point)
+
+    @property
+    def cohort(self) -> Cohort:
+        """What is asked of the people of one cohort."""
+        return Cohort(self.point, self.matrix)
 
     @property
     def papers(self) -> tuple[Paper, ...]:
@@ -37,14 +51,22 @@ class Local(Mechanism):
         """One report is one person's."""
         return None
 
+    def default_prior(self, model: Model, schema: Schema) -> Prior:
+        """The family's; of coefficients alone where people report scores, which say nothing else."""
+        return ScorePrior() if self.protocol == SCORES else model.default_prior(schema)
+
     def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> LocalRandomizer:
         """What a device does under this plan."""
         if not isinstance(model, LocalModel):
             raise expected("family", model.family, "to be one that local reports can be about")
         known = model.protocols(schema)
+        if not known:
+            raise expected("family", model.family, "with these fields to be one that local reports can be about")
         name = self.protocol if self.protocol is not None else next(iter(known))
         if not isinstance(name, str) or name not in known:
             raise expected("protocol", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
+        if self.cohort != Cohort():
+            return _checked(model.cohort_randomizer(schema, budget, name, self.cohort), budget)
         return _checked(model.local_randomizer(schema, budget, name), budget)
 
     @staticmethod
@@ -59,16 +81,16 @@ class Local(Mechanism):
     def to_plain(self) -> dict[str, Any]:
         """The ``[mechanism]`` table of a plan file."""
         plain: dict[str, Any] = {"kind": self.kind}
-        return plain if self.protocol is None else {**plain, "protocol": self.protocol}
+        return {**plain, **({} if self.protocol is None else {"protocol": self.protocol}), **self.cohort.to_plain()}
 
     @classmethod
     def from_plain(cls, table: Mapping[str, Any]) -> Self:
         """Read the ``[mechanism]`` table of a plan file, less its ``kind``."""
-        known = ("kind", "protocol")
+        known = ("kind", "protocol", "point", "matrix")
         for name in table:
             if name not in known:
                 raise expected("mechanism key", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
-        return cls(table.get("protocol"))
+        return cls(table.get("protocol"), table.get("point"), table.get("matrix"))
 
 
 def _checked(randomizer: LocalRandomizer, budget: Guarantee) -> LocalRandomizer:

@@ -199,7 +199,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
 
         def step(counts: Any, key: Any) -> tuple[Any, Any]:
             for_counts, for_alpha = jax.random.split(key)
-            alpha = _alpha(for_alpha, counts, concentrations)
+            alpha = concentration_given(for_alpha, counts, concentrations)
             counts = sweep(for_counts, counts, alpha, log_noise, step_sizes)
             return counts, counts
 
@@ -207,7 +207,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
         counts = nearest_counts(_all_counts(released, problem, n[0]), n[0])
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
         _, counts = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
-        alpha = jax.vmap(lambda key, counts: _alpha(key, counts, concentrations))(
+        alpha = jax.vmap(lambda key, counts: concentration_given(key, counts, concentrations))(
             jax.random.split(for_alpha, settings.draws), counts
         )
         return {"theta": jax.random.dirichlet(for_theta, alpha + counts), "count": counts}, {}
@@ -215,7 +215,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     return chain
 
 
-def _alpha(key: Any, counts: Any, concentrations: Any) -> Any:
+def concentration_given(key: Any, counts: Any, concentrations: Any) -> Any:
     """One of the rows of ``concentrations`` given the exact counts, theta integrated out; the only one, if it is."""
     import jax
     import jax.numpy as jnp
@@ -251,7 +251,9 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
         counts = counts * n / jnp.maximum(jnp.sum(counts), 1e-9)
         for_alpha, for_theta = jax.random.split(key)
         rows = prior.rows(counts.shape[0])
-        alpha = jax.vmap(lambda key: _alpha(key, counts, rows))(jax.random.split(for_alpha, settings.draws))
+        alpha = jax.vmap(lambda key: concentration_given(key, counts, rows))(
+            jax.random.split(for_alpha, settings.draws)
+        )
         counts = jnp.broadcast_to(counts, (settings.draws, *counts.shape))
         return {"theta": jax.random.dirichlet(for_theta, alpha + counts), "count": counts}, {}
 

@@ -44,6 +44,13 @@ class CountFamily(OneNumber):
         return jnp.maximum(1 - jnp.sum(below), 0.0)
 
     @property
+    def shape(self) -> str:
+        """That of the family."""
+        return (
+            f"the values are {self.family} counts before they are clamped; {self.parameter} is about that distribution"
+        )
+
+    @property
     def powers(self) -> tuple[int, ...]:
         """One number for one parameter."""
         return (1,)

@@ -52,6 +52,11 @@ class Exponential(OneNumber, ConjugateModel):
         return (Example(cls("wait"), Schema(wait=(0, 30)), quick=False, always=False),)
 
     @property
+    def shape(self) -> str:
+        """An exponential distribution."""
+        return "the values are exponential before they are clamped; 1 / rate is the mean of that distribution"
+
+    @property
     def powers(self) -> tuple[int, ...]:
         """One number for one parameter."""
         return (1,)
@@ -99,7 +104,7 @@ class Exponential(OneNumber, ConjugateModel):
         """
         assert isinstance(prior, GammaPrior)
         numbers = Fraction(prior.shape), Fraction(prior.rate) / Fraction(self.coding(schema).high)
-        return Conjugacy("gamma-rate", self.statistic(schema), numbers, Fraction(1), ("rate",))
+        return Conjugacy("gamma-rate", self.sums(schema), numbers, Fraction(1), ("rate",))
 
     def with_public(self, prior: Prior, public: Mapping[str, Any], schema: Schema) -> GammaPrior:
         """``n`` public rows with the ``sum`` of their numbers."""

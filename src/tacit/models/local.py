@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from tacit.errors import expected
+from tacit.models.cohort import Cohort
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.schema import Schema
@@ -20,6 +22,11 @@ class LocalModel(ABC):
     @abstractmethod
     def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
         """What a device does, calibrated to the budget of one report."""
+
+    def cohort_randomizer(self, schema: Schema, budget: Guarantee, protocol: str, cohort: Cohort) -> LocalRandomizer:
+        """`local_randomizer` for a ``cohort`` of which more is asked than the name of a protocol says."""
+        name, value = next(iter(cohort.to_plain().items()))
+        raise expected(name, value, f"to be left out: the protocol {protocol!r} has none")
 
     @abstractmethod
     def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:

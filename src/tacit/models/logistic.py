@@ -14,6 +14,7 @@ from tacit.models.moment_exact import augment, cells
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.moment_regression import MomentRegression, by_moments, moments, named
 from tacit.models.regression import as_radius
+from tacit.models.score_reports import SCORES
 from tacit.models.statistic_reports import STATISTICS, with_reports
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.label_and_vector import LabelAndVector
@@ -92,12 +93,12 @@ class LogisticRegression(MomentRegression):
         return "gaussian-covariates" if self.cells(schema).numbers else "exact-cells"
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
-        """What the row adds to the sums, or the row itself."""
-        return (STATISTICS, INPUTS)
+        """What the row adds to the sums, its score at a point, or the row itself."""
+        return (STATISTICS, SCORES, INPUTS)
 
     def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
-        """A device that adds noise to the products of (1, x, y), or to x, and then randomises y."""
-        if protocol == STATISTICS:
+        """A device that adds noise to the products of (1, x, y), to a score, or to x, and then randomises y."""
+        if protocol != INPUTS:
             return super().local_randomizer(schema, budget, protocol)
         check_numbers(self.design(schema))
         if len(self.design(schema).columns) > 1 + _MOST_INPUTS:

@@ -45,13 +45,19 @@ class Site:
 
     Where the release is posterior draws instead of noisy sums, ``sample`` is their distribution, and there is no
     noise. Where it is scores in rounds, ``rounds`` says which of them have a matrix; points and scales come with the
-    numbers.
+    numbers. Where it is people's own reports of scores, ``cohorts`` says the same of every cohort.
     """
 
     n: int
     noises: tuple[Noise, ...]
     sample: DrawParameters | None = None
     rounds: ScoreLayout | None = None
+    cohorts: ScoreLayout | None = None
+
+    @property
+    def scored(self) -> bool:
+        """Whether its numbers are scores, which come with points and scales and in real units."""
+        return self.rounds is not None or self.cohorts is not None
 
 
 @dataclass(frozen=True)
@@ -99,12 +105,14 @@ class Problem:
         """The family's methods for such evidence."""
         if any(site.rounds is not None for site in self.sites):
             return self.model.score_methods
+        if any(site.cohorts is not None for site in self.sites):
+            return self.model.cohort_methods
         sampled = any(site.sample is not None for site in self.sites)
         return self.model.draw_methods if sampled else self.model.methods
 
     def released(self) -> tuple[int, int]:
         """How many of the numbers are those of releases, and the integer that stands for a 1 in them."""
-        if any(site.rounds is not None for site in self.sites):
+        if any(site.scored for site in self.sites):
             return 0, 1  # points and scales come with them, all in real units
         samples = [site.sample for site in self.sites if site.sample is not None]
         if samples:
@@ -210,6 +218,11 @@ class Model(ABC):
     @property
     def score_methods(self) -> Mapping[str, Method]:
         """The ways to draw p(parameters | scores in rounds), the default first; none unless said."""
+        return {}
+
+    @property
+    def cohort_methods(self) -> Mapping[str, Method]:
+        """The ways to draw p(parameters | reports of scores), the default first; none unless said."""
         return {}
 
     def default_method(self, schema: Schema) -> str:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.cells import Cells
+from tacit.models.cohort import Cohort
 from tacit.models.gram_layout import site_noises
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.regression import Regression
 from tacit.models.score_model import ScoreModel
+from tacit.models.score_reports import SCORES, score_client
 from tacit.models.statistic_reports import STATISTICS, Build, statistic_client, statistic_summary, with_reports
 from tacit.models.support import SHARES
 from tacit.privacy.guarantees import Guarantee
@@ -85,12 +87,20 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
         return rows
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
-        """What the row adds to the sums."""
-        return (STATISTICS,)
+        """What the row adds to the sums, or its score at a point."""
+        return (STATISTICS, SCORES)
 
     def local_randomizer(self, schema: Schema, budget: Guarantee, protocol: str) -> LocalRandomizer:
-        """A device that adds noise to what its row adds to the sums."""
+        """A device that adds noise to what its row adds to the sums, or to its score at 0."""
+        if protocol == SCORES:
+            return self.cohort_randomizer(schema, budget, protocol, Cohort())
         return statistic_client(self.statistic(schema), schema, budget)
+
+    def cohort_randomizer(self, schema: Schema, budget: Guarantee, protocol: str, cohort: Cohort) -> LocalRandomizer:
+        """A device that adds noise to its row's score, and information, at the point of ``cohort``."""
+        if protocol != SCORES:
+            return super().cohort_randomizer(schema, budget, protocol, cohort)
+        return score_client(self.score_sums(schema), schema, budget, cohort)
 
     def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """The sum of the reports."""
@@ -102,6 +112,13 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
         from tacit.models.score_method import SCORE
 
         return {"score": SCORE}
+
+    @property
+    def cohort_methods(self) -> Mapping[str, Method]:
+        """The same likelihood, with people of their own at each point."""
+        from tacit.models.cohort_method import COHORTS
+
+        return {"score-cohorts": COHORTS}
 
     @property
     def site_parameters(self) -> tuple[str, ...]:

@@ -51,12 +51,20 @@ class Normal(OneNumber):
     """
 
     family: ClassVar[str] = "normal"
-    about: ClassVar[str] = "mean and spread of a number"
+    about: ClassVar[str] = "mean and spread of a number that is normal"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
         """A height in centimetres."""
         return (Example(cls("height"), Schema(height=(140, 210)), quick=False, always=False),)
+
+    @property
+    def shape(self) -> str:
+        """A normal distribution."""
+        return (
+            "the values are normal before they are clamped, so that rows at a bound stand for a tail beyond it; mean "
+            "and sd are those of that normal distribution, not of the rows"
+        )
 
     @property
     def powers(self) -> tuple[int, ...]:

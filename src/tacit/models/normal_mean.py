@@ -56,6 +56,14 @@ class NormalMean(OneNumber, ConjugateModel):
         return (Example(cls("weight", 4.0), Schema(weight=(40, 80)), quick=False, always=False),)
 
     @property
+    def shape(self) -> str:
+        """A normal distribution."""
+        return (
+            "the values are normal with this sd before they are clamped; mean is that of the normal distribution, not "
+            "of the rows"
+        )
+
+    @property
     def powers(self) -> tuple[int, ...]:
         """One number for one parameter."""
         return (1,)
@@ -112,7 +120,7 @@ class NormalMean(OneNumber, ConjugateModel):
         centre, mean_sd = self._mapped(prior, coding)
         numbers = Fraction(centre), 1 / Fraction(mean_sd) ** 2
         step = Fraction(self.sd) / Fraction(coding.half)
-        return Conjugacy("normal", self.statistic(schema), numbers, step, ("mean",))
+        return Conjugacy("normal", self.sums(schema), numbers, step, ("mean",))
 
     def with_public(self, prior: Prior, public: Mapping[str, Any], schema: Schema) -> MeanPrior:
         """``n`` public rows with their ``mean``."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
@@ -30,6 +30,7 @@ from tacit.protocols.noisy_vector import NoisyVector
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.power_sums import PowerSums
+from tacit.statistics.shape_check import ShapeCheck
 
 if TYPE_CHECKING:
     from tacit.likelihoods.clamped_distributions import ClampedDistribution
@@ -91,9 +92,15 @@ def counts_coding(column: str, schema: Schema, family: str) -> Coding:
 
 @dataclass(frozen=True)
 class OneNumber(Model, LocalModel):
-    """A family about one numeric column; ``coding``, ``distribution`` and ``original`` say which."""
+    """A family about one numeric column; ``coding``, ``distribution`` and ``original`` say which.
+
+    Its parameters are those of a shape that is assumed, before clamping. ``shape_check`` releases six counts beside the
+    sums, for a tenth of the budget (`ShapeCheck`): parameters are inferred from the sums alone, and a posterior that
+    does not predict the counts says so first.
+    """
 
     column: str
+    shape_check: bool = field(default=False, kw_only=True)
 
     @abstractmethod
     def coding(self, schema: Schema) -> Coding:
@@ -113,14 +120,25 @@ class OneNumber(Model, LocalModel):
         """The powers of c whose sums are released."""
 
     @property
+    @abstractmethod
+    def shape(self) -> str:
+        """The shape that is assumed, and what the parameters then mean, in a few words for a reader."""
+
+    @property
     def models_clamping(self) -> bool:
         """Clamping is part of the distribution of c."""
         return True
 
-    def statistic(self, schema: Schema) -> PowerSums:
+    def sums(self, schema: Schema) -> PowerSums:
         """The sums of the powers of c."""
         coding = self.coding(schema)
         return PowerSums(self.column, coding.low, coding.high, self.powers, coding.signed)
+
+    def statistic(self, schema: Schema) -> PowerSums | ShapeCheck:
+        """The sums, and the counts of the shape check where it is asked for."""
+        if not isinstance(self.shape_check, bool):
+            raise expected("shape_check", self.shape_check, "to be true or false")
+        return ShapeCheck(self.sums(schema)) if self.shape_check else self.sums(schema)
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -216,13 +234,35 @@ def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
         unit = problem.statistic.unit
         laplace = tuple(noise.limit == "laplace" for noise in site.noises for _ in model.powers)
         scales = tuple(
-            scale / unit for noise in site.noises for scale in (noise.scales if noise.limit == "laplace" else noise.sd)
+            scale / unit
+            for noise in site.noises
+            for scale in (noise.scales if noise.limit == "laplace" else noise.sd)[: len(model.powers)]
         )
         pieces.append(NoisyPowerSums(site.n, model.powers, scales, laplace))
     for survey in problem.surveys:
         grid = _Grid.of(model.coding(problem.schema), survey.local_randomizer, survey.n)
         pieces.append(BinnedReports(grid.nodes, grid.scale, grid.gaussian, (grid.low, grid.high)))
-    return _chain(problem, pieces, settings)
+    return _sums_alone(problem, _chain(problem, pieces, settings))
+
+
+def _sums_alone(problem: Problem, chain: Chain) -> Chain:
+    """The chain, given the sums of each release without the counts of its shape check."""
+    import numpy as np
+
+    model = problem.model
+    assert isinstance(model, OneNumber)
+    if not model.shape_check or not problem.sites:
+        return chain
+    entries, size = len(problem.statistic.entries), len(model.powers)
+    releases = sum(len(site.noises) for site in problem.sites)
+    kept = (entries * np.arange(releases)[:, None] + np.arange(size)).reshape(-1)
+
+    def alone(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        import jax.numpy as jnp
+
+        return chain(key, jnp.concatenate([released[kept], released[entries * releases :]]))
+
+    return alone
 
 
 def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
@@ -250,7 +290,7 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
         moved = [feasible(part, site.n) for part, site in zip(parts, problem.sites, strict=True)]
         return chain(key, jnp.concatenate(moved))
 
-    return naive
+    return _sums_alone(problem, naive)
 
 
 def _chain(problem: Problem, pieces: list[Any], settings: SamplerSettings) -> Chain:

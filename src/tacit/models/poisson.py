@@ -64,7 +64,7 @@ class Poisson(CountFamily, ConjugateModel):
         assert isinstance(prior, GammaPrior)
         step = Fraction(self.coding(schema).high)
         numbers = Fraction(prior.shape), Fraction(prior.rate)
-        return Conjugacy("gamma-shape", self.statistic(schema), numbers, step, ("rate",))
+        return Conjugacy("gamma-shape", self.sums(schema), numbers, step, ("rate",))
 
     def with_public(self, prior: Prior, public: Mapping[str, Any], schema: Schema) -> GammaPrior:
         """``n`` public rows with the ``sum`` of their counts."""

@@ -6,22 +6,30 @@ from tacit.models.bernoulli import Bernoulli
 from tacit.models.categorical import Categorical
 from tacit.models.exponential import Exponential
 from tacit.models.geometric import Geometric
+from tacit.models.histogram import Histogram
 from tacit.models.linear import LinearRegression
 from tacit.models.logistic import LogisticRegression
+from tacit.models.mean import Mean
 from tacit.models.model import Model
 from tacit.models.network import Network
 from tacit.models.normal import Normal
 from tacit.models.normal_mean import NormalMean
 from tacit.models.poisson import Poisson
 from tacit.models.poisson_regression import PoissonRegression
+from tacit.models.quantiles import Quantiles
+from tacit.models.shares import Shares
 from tacit.models.softmax import SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery
 
 FAMILIES: dict[str, type[Model]] = {
     model.family: model
     for model in (
+        Mean,
+        Histogram,
+        Quantiles,
         Bernoulli,
         Categorical,
+        Shares,
         Normal,
         NormalMean,
         Exponential,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import InputError, expected
+from tacit.models.coefficient_statements import changed
 from tacit.models.formula import Formula, parse_formula
 from tacit.models.model import Model, Prior
 from tacit.runtime.chain import Arrays
@@ -50,31 +51,7 @@ class Regression(Model):
 
     def changed_prior(self, default: Prior, changes: Mapping[str, Any], schema: Schema) -> Prior:
         """``default`` with some numbers changed; a coefficient's name gives its mean and sd in data units."""
-        known = [field.name for field in fields(default)]
-        if "coefficients" not in known:
-            return default.replaced(changes)
-        names = self.design(schema).names
-        given = changes.get("coefficients", {})
-        named = dict(given) if isinstance(given, Mapping) else {name: tuple(rest) for name, *rest in given}
-        numbers: dict[str, Any] = {}
-        for name, value in changes.items():
-            if name in known:
-                numbers[name] = value
-            elif name in names:
-                named[name] = value
-            else:
-                every = [*known, *names]
-                raise expected(
-                    "prior",
-                    name,
-                    f"to be a coefficient ({', '.join(names)}) or one of {', '.join(known)}{did_you_mean(name, every)}",
-                )
-        for name in named:
-            if name not in names:
-                raise expected("prior", name, f"to be a coefficient: {', '.join(names)}{did_you_mean(name, names)}")
-        if "slope" in numbers:  # it says something only where no fixed spread is said
-            numbers.setdefault("lambda0" if "lambda0" in known else "theta_sd", None)
-        return default.replaced({**numbers, "coefficients": named})
+        return changed(default, changes, self.design(schema).names)
 
     @property
     def in_data_units(self) -> bool:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.bibliography import HOFFMAN_2014
+from tacit.errors import expected
+from tacit.models.coefficient_statements import of_single_coefficients
 from tacit.models.model import Method, Model, Problem
 from tacit.models.regression import Regression
-from tacit.models.score_model import ScoreModel, ScorePrior, in_mapped_units
+from tacit.models.score_model import ScoreModel, ScorePrior
 from tacit.models.score_round import Round
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
@@ -41,12 +43,17 @@ def score_prior(said: ScorePrior, site: ScoreSite, model: Model, schema: Schema)
     assert isinstance(model, ScoreModel)
     assert isinstance(model, Regression)
     rounds, values, n = site
+    if said.mapped:
+        if len(said.mapped) != len(rounds[0].point):
+            raise expected("mapped", len(said.mapped), f"to have {len(rounds[0].point)} entries, one a coefficient")
+        mean, sd = np.array(said.mapped).T
+        return mean, sd
     if said.theta_sd is not None:
         p = len(rounds[0].point)
         mean, sd = np.zeros(p), np.full(p, float(said.theta_sd))
     else:
         mean, sd = default_prior(stand_in(rounds, values, n, model.score_link(schema)), said.slope, said.intercept)
-    for place, own in in_mapped_units(said.coefficients, model.design(schema)).items():
+    for place, own in of_single_coefficients(said.coefficients, model.design(schema)).items():
         mean[place], sd[place] = own
     return mean, sd
 

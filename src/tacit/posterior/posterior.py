@@ -26,6 +26,7 @@ from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
 from tacit.posterior.convergence import array_stats, failure_of, r_hat
+from tacit.posterior.differences import differences_of
 from tacit.posterior.file import file_content, open_posterior
 from tacit.posterior.score_sites import score_prior_draws
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
@@ -133,6 +134,8 @@ class Posterior:
             found.append("the datasets are about disjoint people")
         if self.surveys:
             found.append("every report was made by the published protocol, at a budget that its record did not choose")
+        if self.method in self.plan.model.cohort_methods and any(len(one.plans) > 1 for one in self.surveys):
+            found.append("people of all cohorts are of one kind, and nobody answered in two")
         return tuple(dict.fromkeys(found))
 
     @property
@@ -177,6 +180,14 @@ class Posterior:
     def _summaries(self) -> dict[float, tuple[Row, ...]]:
         """Made once for each probability: a report and its warnings ask several times."""
         return {}
+
+    def differences(self, name: str, *, to: str | None = None, probability: float = 0.95) -> tuple[Row, ...]:
+        """Every group less the group ``to`` (the first one unless said) in one parameter, summarised."""
+        group = self.tree["posterior"]
+        if name not in group:
+            raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
+        found = differences_of(group[name], name, to)
+        return tuple(_row(label, values, probability) for label, values in found.items())
 
     def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
         """A regression's coefficients in the units of the data, summarised."""

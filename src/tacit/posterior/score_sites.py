@@ -29,6 +29,9 @@ def score_prior_draws(releases: Sequence[Release], prior: ScorePrior, draws: int
     """Independent draws of the coefficients from the prior, whose width follows from the first dataset."""
     import numpy as np
 
-    plan = releases[0].plan
-    mean, sd = score_prior(prior, score_sites(releases)[0], plan.model, plan.schema)
+    if prior.mapped:  # settled already, as with reports
+        mean, sd = np.array(prior.mapped).T
+    else:
+        plan = releases[0].plan
+        mean, sd = score_prior(prior, score_sites(releases)[0], plan.model, plan.schema)
     return {"theta": mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))}

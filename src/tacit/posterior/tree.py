@@ -11,8 +11,7 @@ from typing import Any
 from tacit._support.reading import read_list, strict_json
 from tacit.cell_screen import Screen
 from tacit.errors import InputError, expected
-from tacit.mechanisms.newton import Newton
-from tacit.models.score_model import score_axes
+from tacit.models.score_model import ScorePrior, score_axes
 from tacit.models.support import check_draws
 from tacit.posterior.file import PosteriorFile, broken
 from tacit.release import Release
@@ -92,7 +91,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
     names = [name for name in dims if f"posterior/{name}" in file.places]
     others = [name for name in file.places if name.startswith("sample_stats/")]
     lead = file.places[f"posterior/{names[0]}"].shape[:2] if names else ()
-    methods = {**plan.model.methods, **plan.model.draw_methods, **plan.model.score_methods}
+    methods = {**plan.model.methods, **plan.model.draw_methods, **plan.model.score_methods, **plan.model.cohort_methods}
     if (
         len(lead) < 2
         or not set(dims) - set(names) <= {*plan.model.site_parameters, "count"}  # which some methods leave out
@@ -129,7 +128,9 @@ def posterior_axes(
     """The names of the axes of each parameter and the labels along each; with several sites there is one more."""
     plan = evidence[0].plan
     datasets = list(dict.fromkeys(one.dataset for one in evidence if isinstance(one, Release)))
-    if isinstance(plan.mechanism, Newton):  # nothing is said about the covariates
+    if isinstance(
+        plan.mechanism.default_prior(plan.model, plan.schema), ScorePrior
+    ):  # nothing is said about the covariates
         return score_axes(plan.model, plan.schema)
     dims, coords = plan.model.dims(plan.schema), plan.model.coords(plan.schema)
     if len(datasets) < 2:

@@ -92,6 +92,7 @@ def _about_the_rounds(posterior: Posterior) -> list[str]:
     from tacit.models.score_data import warnings
 
     entries = sum(len(one.values) for one in posterior.releases)
+    entries += sum(protocol.reports.size for one in posterior.surveys for protocol in one.protocols)
     return warnings(reach.reshape(-1, 1), misfit.reshape(-1, 1, 1), entries)
 
 

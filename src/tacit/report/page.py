@@ -14,17 +14,20 @@ from tacit.cite import cite, references
 from tacit.errors import expected
 from tacit.ledger import Ledger
 from tacit.ledger.ledger_text import words as ledger_words
+from tacit.models.one_number import OneNumber
 from tacit.models.regression import Regression
 from tacit.models.score_noise import ScoreNoise
 from tacit.noise.noise import Noise
 from tacit.pages.render import render
 from tacit.plan import Plan
 from tacit.posterior import Posterior, PriorRow, Row
+from tacit.posterior.differences import differences_of
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.release import Release
 from tacit.report import commands
 from tacit.report.densities import PosteriorNumber, density_plot, distinct, numbers
+from tacit.report.histograms import histogram_plots
 from tacit.report.promise import PriceRow, prices, tradeoff_plot
 from tacit.report.replicas import checks, replicate
 from tacit.report.rows import Chart, check_rows, forest, split_rows
@@ -119,7 +122,7 @@ def report(
         ledger=None if ledger is None else _ledger(posterior, ledger),
         plots=[plot.svg() for plot in plots[:_MOST_PLOTS]],
         plots_left_out=max(0, len(plots) - _MOST_PLOTS),
-        forest=forest(shown),
+        forest=[*forest(shown), *forest(_differences(posterior))],
         overlays={"exact": any(one.exact is not None for one in everything), "truth": simulation is not None},
         rows=list(zip(posterior.summary(), map(_moments, everything), strict=True)),
         coefficients=_coefficients(posterior),
@@ -129,6 +132,8 @@ def report(
         checks={one.id: _check(one, fit) for one in posterior.releases},
         noisy=noisy,
         scores=_scores(posterior),
+        shape=_shape(posterior.plan),
+        histograms=[plot.svg() for plot in histogram_plots(posterior)],
         public=_public(posterior.plan),
         commands=commands.commands(posterior),
         files=commands.files(posterior),
@@ -218,15 +223,34 @@ def _coefficients(posterior: Posterior) -> list[tuple[Row, PriorRow]]:
 
 def _scores(posterior: Posterior) -> dict[str, Any] | None:
     """How far scores lie from what the posterior predicts; None where no scores were released."""
-    if not posterior.releases or not all(isinstance(one.noise_parameters, ScoreNoise) for one in posterior.releases):
+    cohorts = posterior.method in posterior.plan.model.cohort_methods
+    if not cohorts and (
+        not posterior.releases or not all(isinstance(one.noise_parameters, ScoreNoise) for one in posterior.releases)
+    ):
         return None
     misfit = posterior.diagnostic("misfit")
     worst = None if misfit is None else median(misfit.reshape(-1).tolist())
-    return {"entries": sum(len(one.values) for one in posterior.releases), "misfit": worst}
+    entries = sum(len(one.values) for one in posterior.releases)
+    entries += sum(protocol.reports.size for one in posterior.surveys for protocol in one.protocols)
+    return {"entries": entries, "misfit": worst}
 
 
 def _check(release: Release, fit: Mapping[str, Any]) -> Chart | None:
     return check_rows(fit[release.id]) if release.id in fit else None
+
+
+def _differences(posterior: Posterior) -> list[PosteriorNumber]:
+    """The groups' means less that of the first group; none where there are no groups, or too many."""
+    variables = posterior.tree["posterior"].data_vars
+    if "mean" not in variables or "group" not in variables["mean"].dims:
+        return []
+    found = differences_of(variables["mean"], "mean", None)
+    return [PosteriorNumber(name, "difference of means", values.reshape(-1)) for name, values in found.items()]
+
+
+def _shape(plan: Plan) -> str | None:
+    """The shape that a family of one number assumes of it."""
+    return plan.model.shape if isinstance(plan.model, OneNumber) else None
 
 
 def _public(plan: Plan) -> dict[str, Any]:

@@ -13,11 +13,14 @@ from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
+from tacit.mechanisms.registry import default_mechanism
 from tacit.models.draw_parameters import DrawParameters
 from tacit.models.moment_regression import MomentRegression
+from tacit.models.one_number import OneNumber
 from tacit.models.score_noise import ScoreNoise
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
+from tacit.report.cohort_text import about_cohort
 from tacit.schema import Category
 
 
@@ -33,6 +36,7 @@ def explain(plan: Plan) -> list[str]:
     read = _names(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
     lines = [
+        f"Mechanism: {plan.mechanism.kind}, sums of the rows{_by_default(plan)}.",
         f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; {_unit(unit)}.",
         f"Releases: {len(statistic.entries)} noisy number{'s' if len(statistic.entries) > 1 else ''} "
         f"({_some(statistic.entries)}), and the number of {'rows' if unit is None else 'people'}.",
@@ -47,9 +51,29 @@ def explain(plan: Plan) -> list[str]:
             'coefficients may be wrong, and more rows do not help; kind = "newton" does not assume it '
             "(docs/real-tables.md)."
         )
+    lines += _about_shape(plan)
     if unit is not None:
         lines.append(f"Everyone: {_filled_and_cut(unit)}")
     return [*lines, *(_about_column(name, plan) for name in statistic.columns), about_types()]
+
+
+def _by_default(plan: Plan) -> str:
+    same = plan.mechanism.kind == default_mechanism(plan.model, plan.schema).kind
+    return " (the default)" if same else ""
+
+
+def _about_shape(plan: Plan) -> list[str]:
+    """What a family of one number assumes of it, and whether the release could show that it is wrong."""
+    model = plan.model
+    if not isinstance(model, OneNumber):
+        return []
+    seen = (
+        "A tenth of the budget goes to counts that show it where this is wrong."
+        if model.shape_check
+        else "Nothing in the release can show it where this is wrong: shape_check = true would, for a tenth of the "
+        'budget, and family = "mean" assumes no shape.'
+    )
+    return [f"Assumes: {model.shape}. {seen}"]
 
 
 def about_types() -> str:
@@ -74,6 +98,7 @@ def _explain_local(plan: Plan) -> list[str]:
         f"{'s' if size > 1 else ''}. The true answer never leaves the device.",
         f"Promises: {plan.budget.symbols} to every person, against everybody, the collector included. "
         f"{plan.budget.sentence()}",
+        *about_cohort(plan),
         *(_about_column(name, plan) for name in randomizer.columns),
     ]
 
@@ -105,15 +130,16 @@ def _explain_rounds(plan: Plan) -> list[str]:
     assert isinstance(calibrated, ScoreRounds)
     names = [column.name for column in calibrated.sums.design]
     lines = [
-        f"Mechanism: {plan.mechanism.kind}; the rows are read {calibrated.passes} times, once for each round.",
+        f"Mechanism: {plan.mechanism.kind}, scores in rounds{_by_default(plan)}; the rows are read {calibrated.passes} "
+        "times, once for each round.",
         f"Reads: the column{'s' if len(calibrated.columns) > 1 else ''} {_names(calibrated.columns)}; {_unit(unit)}.",
         *(_about_round(calibrated, place, names) for place in range(calibrated.passes)),
         f"Releases beside it: the point of each round, and the number of {'rows' if unit is None else 'people'}.",
         f"Noise: {calibrated.noise_parameters.noise}. In later rounds its size follows from the point, and what is "
         "said above is what it would be at 0; the price is fixed beforehand.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
-        "Posterior: on trial. In simulations with large effects 95% intervals held the truth 96 to 98% of the time "
-        "with 500 rows, 95 to 98% with 5,000, and 93 to 96% with 50,000.",
+        "Posterior: assumes that the response follows the model given the covariates, and nothing about how those are "
+        "distributed.",
     ]
     if (least := useful_from(calibrated)) > _MANY:
         lines.append(

@@ -23,8 +23,8 @@ noise, normal or Laplace, scores never leave what rows can add up to.
 
 Unknowns: theta, and for each site hat and B, J = R B B'R', with B lower triangular, its diagonal in logarithms, and
 R R' the stand-in's information at the anchor. Prior of J, by way of G = C'H(0) C, the information that it means at 0,
-where rows weigh the same: the correlations of covariates have the density |K|^(1/2) of Lewandowski, Kurowicka and Joe,
-their sds in mapped units a lognormal one; G_jj <= G_00, J_jj <= J_00 <= n max w.
+where rows weigh the same: the correlations of covariates have the density |K|^(shape - 1) of Lewandowski, Kurowicka and
+Joe (`correlation_shape`), their sds in mapped units a lognormal one; G_jj <= G_00, J_jj <= J_00 <= n max w.
 (One that is flat on the cone makes small eigenvalues too small and large columns likely.) What the place of hat alone
 says of J is left out: a large J would be punished for every direction in which hat is near the anchor, as the anchor is
 chosen to be, with the width of a prior of theta that no one means so literally. Given J, hat and then
@@ -33,6 +33,8 @@ theta have coordinates in which they are about standard normal; all of them are 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,12 +50,46 @@ from tacit.samplers.laplace_preconditioned_nuts import climb
 from tacit.samplers.score_curve import InformationCurve
 
 _STEPS = 30  # of the search for the peak
-_SHAPE = 1.5  # of the correlations of covariates, in the prior of Lewandowski, Kurowicka and Joe: real ones reach 0.96
 _USUAL, _VARIETY = 0.35, 0.5  # median of the sd of a covariate in mapped units, and the sd of its logarithm
 
 
+def correlation_shape(covariates: int) -> float:
+    """The shape of the prior of correlations, for so many covariates.
+
+    Under the prior of Lewandowski, Kurowicka and Joe (2009) the share of a covariate's variance that the others leave
+    unexplained has the distribution Beta(shape, (k - 1) / 2). One shape for every k would make that share smaller the
+    more covariates there are, and with it the least eigenvalue of the information, which decides how wide a posterior
+    is. So its mean is 0.6 for 3 to 6 covariates; beyond, the shape stays, since many columns do explain each other.
+    """
+    return min(max(0.75 * (covariates - 1), 1.5), 4.0)
+
+
+class PackedArrays(ABC):
+    """Arrays of fixed shapes as one vector, which is what a chain is given."""
+
+    @property
+    @abstractmethod
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each array, in the order in which they are packed."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return sum(int(np.prod(shape)) for shape in self.shapes.values())
+
+    def pack(self, arrays: dict[str, Any]) -> Any:
+        """One vector."""
+        return np.concatenate([np.reshape(np.asarray(arrays[k], float), -1) for k in self.shapes])
+
+    def unpack(self, vector: Any) -> Arrays:
+        """The arrays by name."""
+        cuts = np.cumsum([int(np.prod(shape)) for shape in self.shapes.values()])[:-1]
+        parts = jnp.split(vector, cuts)
+        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
+
+
 @dataclass(frozen=True)
-class Layout:
+class Layout(PackedArrays):
     """What the packed numbers of a site mean: which of its rounds have a matrix, and the distribution of its noise."""
 
     p: int
@@ -83,23 +119,8 @@ class Layout:
             "matrix_extra": (m, q),
         }
 
-    @property
-    def size(self) -> int:
-        """How many numbers a site has."""
-        return sum(int(np.prod(shape)) for shape in self.shapes.values())
 
-    def pack(self, arrays: dict[str, Any]) -> Any:
-        """One vector."""
-        return np.concatenate([np.reshape(np.asarray(arrays[k], float), -1) for k in self.shapes])
-
-    def unpack(self, vector: Any) -> Arrays:
-        """The arrays by name."""
-        cuts = np.cumsum([int(np.prod(shape)) for shape in self.shapes.values()])[:-1]
-        parts = jnp.split(vector, cuts)
-        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
-
-
-class _Site:
+class ScoreRows:
     """The rows of a site as a function of hat and B."""
 
     def __init__(self, layout: Layout, data: Arrays, curve: InformationCurve) -> None:
@@ -148,7 +169,7 @@ class _Site:
         log_w = 2 * jnp.log(factor[0, 0])
         log_sds = (jnp.log(jnp.sum(factor[1:, 1:] ** 2, 1)) - log_w) / 2
         log_determinant = 2 * jnp.sum(jnp.log(jnp.diagonal(factor)[1:])) - k * log_w - 2 * jnp.sum(log_sds)  # of K
-        value = (_SHAPE - 1) * log_determinant - jnp.sum(((log_sds - np.log(_USUAL)) / _VARIETY) ** 2) / 2
+        value = (correlation_shape(k) - 1) * log_determinant - jnp.sum(((log_sds - np.log(_USUAL)) / _VARIETY) ** 2) / 2
         value -= (k + 1) * jnp.sum(log_sds) + k * (k + 3) / 2 * log_w  # of d(m, V) / dJ and dV / d(log D, K)
         return volume + value + jnp.sum(jax.nn.log_sigmoid((1.05 - ratios) / 0.05))
 
@@ -162,7 +183,7 @@ class _Posterior:
     information where hat is, so that neither little noise nor a hat far from the anchor makes a narrow neck.
     """
 
-    sites: list[_Site]
+    sites: list[ScoreRows]
     prior_mean: Any
     prior_sd: Any
 
@@ -186,7 +207,7 @@ class _Posterior:
             half = solve_triangular(both, jnp.diag(prior), lower=True)
             wide = jnp.diag(prior) - half.T @ half
             own = J @ pulled + wide @ (self.prior_mean - anchor)
-            step, _ = _normal(JW @ J + wide, own, t[p * (1 + i) : p * (2 + i)])
+            step, _ = normal_coordinates(JW @ J + wide, own, t[p * (1 + i) : p * (2 + i)])
             log_wide = jnp.sum(jnp.log(jnp.diagonal(L)) - jnp.log(jnp.diagonal(both)))  # half of it, less the prior's
             hat, tau_hat = anchor + step, anchor + C @ step
             f_hat, q_hat = site.moments(tau_hat)
@@ -205,7 +226,7 @@ class _Posterior:
             misfit.append(jnp.stack([jnp.max(jnp.abs(one)) for one in residuals[-2:]]))
             precision, pull = precision + there, pull + there @ hat
             later.append((site, C, L, hat, tau_hat, f_hat, q_hat, root_hat))
-        theta, volume = _normal(precision, pull, t[:p])
+        theta, volume = normal_coordinates(precision, pull, t[:p])
         value += volume - jnp.sum(((theta - self.prior_mean) / self.prior_sd) ** 2) / 2
         residuals.append((theta - self.prior_mean) / self.prior_sd)
         reach = []
@@ -243,35 +264,47 @@ def score_chain(
     def chain(key: Any, packed: Any) -> tuple[Arrays, Arrays]:
         cuts = np.cumsum([p, p, *(layout.size for layout in layouts)])[:-1]
         prior_mean, prior_sd, *parts = jnp.split(packed, cuts)
-        sites = [_Site(own, own.unpack(part), curve) for own, part in zip(layouts, parts, strict=True)]
+        sites = [ScoreRows(own, own.unpack(part), curve) for own, part in zip(layouts, parts, strict=True)]
         posterior = _Posterior(sites, prior_mean, prior_sd)
 
-        def value(t: Any) -> Any:
-            return posterior.evaluate(t)[0]
-
-        def information(t: Any) -> Any:
-            gradients = jax.jacfwd(lambda t: posterior.evaluate(t)[1])(t)
-            return gradients.T @ gradients + jnp.diag(flattest)
-
-        peak = climb(value, information, jnp.zeros(len(flattest)), _STEPS)
-        root = jnp.linalg.cholesky(information(peak))
-
-        def unwhitened(position: Any) -> Any:
-            return peak + solve_triangular(root, position, lower=True, trans=1)
-
-        def log_density(position: Any) -> Any:
-            found = value(unwhitened(position))
-            return jnp.where(jnp.isfinite(found), found, -jnp.inf)
-
-        for_start, for_chain = jax.random.split(key)
-        first = 0.3 * jax.random.normal(for_start, peak.shape)
-        positions, info = explore(for_chain, log_density, first, settings, target=0.85, depth=depth)
-        return jax.vmap(lambda position: posterior.evaluate(unwhitened(position))[2])(positions), info
+        return whitened_draws(key, posterior.evaluate, flattest, settings, depth)
 
     return chain
 
 
-def _normal(precision: Any, pull: Any, position: Any) -> tuple[Any, Any]:
+def whitened_draws(
+    key: Any, evaluate: Callable[[Any], tuple[Any, Any, Arrays]], flattest: Any, settings: SamplerSettings, depth: int
+) -> tuple[Arrays, Arrays]:
+    """One NUTS chain on unknowns that are whitened by the information at the peak of their density.
+
+    ``evaluate`` gives the log density, residuals whose sum of squares is about minus twice it, and the draw by name;
+    ``flattest`` is the least information that each unknown is taken to have.
+    """
+
+    def value(t: Any) -> Any:
+        return evaluate(t)[0]
+
+    def information(t: Any) -> Any:
+        gradients = jax.jacfwd(lambda t: evaluate(t)[1])(t)
+        return gradients.T @ gradients + jnp.diag(flattest)
+
+    peak = climb(value, information, jnp.zeros(len(flattest)), _STEPS)
+    root = jnp.linalg.cholesky(information(peak))
+
+    def unwhitened(position: Any) -> Any:
+        return peak + solve_triangular(root, position, lower=True, trans=1)
+
+    def log_density(position: Any) -> Any:
+        found = value(unwhitened(position))
+        return jnp.where(jnp.isfinite(found), found, -jnp.inf)
+
+    for_start, for_chain = jax.random.split(key)
+    first = 0.3 * jax.random.normal(for_start, peak.shape)
+    positions, info = explore(for_chain, log_density, first, settings, target=0.85, depth=depth)
+    return jax.vmap(lambda position: evaluate(unwhitened(position))[2])(positions), info
+
+
+def normal_coordinates(precision: Any, pull: Any, position: Any) -> tuple[Any, Any]:
     """A normal vector of that precision, whose mean times the precision is ``pull``, and its log volume."""
     root = jnp.linalg.cholesky((precision + precision.T) / 2)
     moved = solve_triangular(root, pull, lower=True) + position

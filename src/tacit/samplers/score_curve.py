@@ -30,6 +30,7 @@ _LOGISTIC = (
     (0.001449567805354, 0.238212616409306),
 )
 _SPACING, _LOWEST, _ABOVE = 0.5, -14.0, 3.0  # of the bells of a count's information
+_KINK = 0.1  # at most, where a row's weight begins to fall
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,9 @@ def curve_of(kind: str, clamp: int | None = None) -> InformationCurve:
 def _closer_to_the_clamp(top: float) -> Any:
     # at log(top) the information e^eta falls to nothing within a few 1 / sqrt(top), the sd of the log of a count there
     sd = top**-0.5
-    near = np.arange(np.log(top) - 2 * sd, np.log(top) + 3 * sd, 0.35 * sd)
-    below, gap = [near[0]], 0.35 * sd
+    gap = min(0.35 * sd, _KINK)
+    near = np.arange(np.log(top) - 2 * sd, np.log(top) + 3 * sd, gap)
+    below = [near[0]]
     while below[-1] > _LOWEST:
         gap = min(_SPACING, 1.3 * gap)
         below.append(below[-1] - gap)
@@ -103,7 +105,7 @@ def _wider_with_the_mean(top: float) -> Any:
 
 
 def count_information(kind: str, clamp: int, eta: Any) -> Any:
-    """E[u^2] of a Poisson count that is clamped at ``clamp``, u its score with respect to eta."""
+    """w of a Poisson count that is clamped at ``clamp``, weighted as in `tacit.statistics.score_tables`."""
     from scipy.special import gammainc, gammaln
 
     eta = np.minimum(np.asarray(eta, float), 600.0)[..., None]
@@ -114,7 +116,8 @@ def count_information(kind: str, clamp: int, eta: Any) -> Any:
     inner = np.sum(probability * (y / mean - 1) ** 2, -1)
     tail = gammainc(float(clamp), mean)[..., 0]
     top = probability[..., -1] ** 2 / np.maximum(tail, 1e-290)
-    return gradient[..., 0] ** 2 * (inner + np.where(tail > 1e-290, top, 0.0))
+    down = np.minimum(1.0, clamp / mean[..., 0]) if kind == "log" else 1.0
+    return down * gradient[..., 0] ** 2 * (inner + np.where(tail > 1e-290, top, 0.0))
 
 
 # One bell so wide that w is constant over any predictor: rounds as measurements of one information, a fault for tests.

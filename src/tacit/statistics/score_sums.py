@@ -133,6 +133,17 @@ class ScoreSums(Statistic):
         rho, omega = self.table.of_rows(shifted(eta), response)  # type: ignore[arg-type]
         return q, rho, omega
 
+    def each_row(self, columns: Mapping[str, Any]) -> Any:
+        """What each row alone adds, an int64 array (rows, entries)."""
+        import numpy as np
+
+        q, rho, omega = self.rows(columns)
+        scores = rho[:, None] * q
+        if not self.matrix:
+            return scores
+        first, second = np.triu_indices(len(self.design))
+        return np.concatenate([scores, omega[:, None] * q[:, first] * q[:, second]], axis=1)
+
     def batch_sum(self, columns: Mapping[str, Any]) -> list[int]:
         """Exact sums in int64, chunk by chunk."""
         import numpy as np

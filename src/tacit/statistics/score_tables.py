@@ -9,6 +9,10 @@ expected information w are
     Poisson, y = C  u = mu' P(N = C - 1) / P(N >= C),  N ~ Poisson(mu): the likelihood of a clamped count
     Poisson         w = E[u^2] = mu'^2 P(N = C - 1) (1 - (C - 1) / mu) + (mu'^2 / mu) P(N <= C - 2) + u_C^2 P(N >= C)
 
+With the log link a row whose mean at the point lies beyond C has the weight a = C / mu in u and in w, any other 1: a
+function of its covariates alone, so that the score still has mean 0 where the model holds. Without it a count of 0 at a
+corner of the bounds, where no row need be, would have a score of -mu and decide how much noise every row pays for.
+
 So u = slope(eta) y - start(eta) for y < C, and u = top(eta) for y = C. These three and w stand in a table at knots of
 eta, are rounded to whole numbers there, and are interpolated linearly in whole numbers between them. Beyond the last
 knot eta counts as the last knot: a logistic mean is within e^-24 of 0 or 1 there, and a Poisson mean so far above C
@@ -191,7 +195,8 @@ def _poisson(link: str, most: int, knot: int) -> tuple[Decimal, Decimal, Decimal
         top = change * before / tail
     less = max(Decimal(0), 1 - tail - before)  # P(N <= C - 2)
     weight = change**2 * before * (1 - (most - 1) / mean) + change**2 / mean * less + top**2 * tail
-    return change / mean, change, top, max(Decimal(0), weight)
+    down = most / mean if link == "log" and mean > most else Decimal(1)
+    return down * change / mean, down * change, down * top, down * max(Decimal(0), weight)
 
 
 def _series(mean: Decimal, most: int) -> Decimal:
