@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.mechanisms.local import Local
+from tacit.models.input_reports import RowInputs
 from tacit.models.moment_regression import MomentRegression
 from tacit.models.score_reports import RowScore
 from tacit.plan import Plan
@@ -71,6 +72,11 @@ def coefficient_sd(plan: Plan, people: int) -> float:
 
 def _assumed(plan: Plan) -> list[str]:
     assert isinstance(plan.model, MomentRegression)
+    if isinstance(plan.local_randomizer().encoder, RowInputs):
+        return [
+            "Assumes: little about how the covariates are distributed. What they are like between their bounds is "
+            "learned from the reports, and how they depend on each other as a normal copula (docs/local.md)."
+        ]
     if plan.model.default_method(plan.schema) != "gaussian-covariates":
         return []
     return [
