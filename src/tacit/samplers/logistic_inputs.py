@@ -12,8 +12,8 @@ sqrt(c^2 + 1), where no singularity is nearer to the real axis than c times half
 in [-1, 1] is, the density of a report is exp(-z^2 / (2 s^2)) E[weight exp(z x / s^2)], s the noise and the weight
 positive. While |Im z| < pi s^2 / 2 all exp(z x / s^2) lie in one half plane and cannot cancel. So c = pi s^2 / 2 / (1 +
 6.5 s) will do for `learned_inputs`, and m follows from s alone: rho^-m < 1e-8, unless `NODES` allows fewer. It does for
-s below 0.24 with one covariate, 1.35 with two, 6.0 with three and 16 with four. With x normal singularities are farther away: those of the label's part are pi away
-from the real line of the predictor.
+s below 0.24 with one covariate, 1.35 with two, 6.0 with three and 16 with four. With x normal singularities are farther
+away: those of the label's part are pi away from the real line of the predictor.
 """
 
 from __future__ import annotations
