@@ -64,7 +64,9 @@ CASES = [
         id="-".join(case),
         marks=() if k == (i + j) % 3 and j != i % 3 and case[0] != "origin" else pytest.mark.slow,
     )
-    for case, (i, j, k) in zip(product(DESIGNS, LINKS, POINTS), product(range(len(DESIGNS)), range(3), range(3)), strict=True)
+    for case, (i, j, k) in zip(
+        product(DESIGNS, LINKS, POINTS), product(range(len(DESIGNS)), range(3), range(3)), strict=True
+    )
 ]
 
 

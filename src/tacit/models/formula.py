@@ -214,8 +214,9 @@ def _product(
             if isinstance(read, Reference):
                 if references.setdefault(read.column, read) != read:
                     refuse(text, here.place, f"to say one reference level of {read.column!r}")
-                read = [read.column]
-            found.append(read)
+                found.append([read.column])
+            else:
+                found.append(read)
             position += used
         else:
             found.append([here.text])

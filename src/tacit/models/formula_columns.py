@@ -1,12 +1,14 @@
-"""What a formula's functions are on a schema: public curves on declared bounds, or a sentence about what does not fit."""
+"""What a formula's functions are on a schema: public curves on declared bounds, or a sentence about what is wrong."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from tacit.errors import did_you_mean
 from tacit.models.formula import Formula
 from tacit.models.formula_terms import Call, Factor, column_of, quoted, written_level
 from tacit.schema import Category, Level, Number, Schema
-from tacit.statistics.curves import Curve, least
+from tacit.statistics.curves import Curve, least_of
 from tacit.statistics.design import Part
 
 _CLOSEST = 1e-4  # of the width of the bounds: knots are no nearer to each other, nor to the ends
@@ -26,9 +28,7 @@ def curves_of(call: Call, column: Number) -> list[tuple[str, Part]]:
         case "bs":
             degree, *knots = call.numbers
             places = range(1, int(degree) + 1 + len(knots))
-            return [
-                (f"{name}[{k}]", (call.column, Curve("bs", low, high, (degree, float(k), *knots)))) for k in places
-            ]
+            return [(f"{name}[{k}]", (call.column, Curve("bs", low, high, (degree, float(k), *knots)))) for k in places]
         case _:
             return [(name, (call.column, Curve(call.function, low, high, call.numbers)))]
 
@@ -50,7 +50,10 @@ def checked(formula: Formula, schema: Schema) -> Formula:
             formula.no(name, f"to have C() of columns with levels: declare the levels of {name!r}, or write {x}")
         if level is not None and _same_level(column, level) is None:
             known = ", ".join(written_level(one) for one in column.levels[:8])
-            formula.no(name, f"to have one of the declared levels as ref ({known}){did_you_mean(level, map(str, column.levels))}")
+            formula.no(
+                name,
+                f"to have one of the declared levels as ref ({known}){did_you_mean(level, map(str, column.levels))}",
+            )
     return formula
 
 
@@ -72,14 +75,16 @@ def _check_call(formula: Formula, call: Call, schema: Schema) -> None:
         formula.no(call, f"to have {_shown(call)} of a number: {name!r} has levels, so write {quoted(name)}")
     if not column.clamp:
         formula.no(call, f"to have {_shown(call)} of a number that is clamped: leave out clamp = false of {name!r}")
-    if column.low < least(call.function) or (column.low == least(call.function) and call.function != "sqrt"):
+    least, closed = least_of(call.function)
+    if column.low < least or (column.low == least and not closed):
         other = f", or write log1p({quoted(name)})" if call.function.startswith("log") and column.low > -1 else ""
-        formula.no(call, f"to have {_shown(call)} where it exists: declare {name!r} with a low above {least(call.function):g}{other}")
+        low = f"a low {'of at least' if closed else 'above'} {least:g}"
+        formula.no(call, f"to have {_shown(call)} where it exists: declare {name!r} with {low}{other}")
     if call.function == "bs":
         _, *knots = call.numbers
         ends = [column.low, *knots, column.high]
         nearest = _CLOSEST * (column.high - column.low)
-        if any(not b - a >= nearest for a, b in zip(ends, ends[1:], strict=False)):
+        if any(not b - a >= nearest for a, b in pairwise(ends)):
             formula.no(
                 call,
                 f"to have knots apart from each other and inside the bounds {column.low:g} to {column.high:g} "
@@ -96,7 +101,9 @@ def _check_offset(formula: Formula, factor: Factor, schema: Schema) -> None:
     if not formula.intercept:
         formula.no(factor, "to have an intercept beside offset(): leave out - 1 or + 0")
     if not high - low <= _LARGEST_OFFSET:
-        formula.no(factor, f"to have an offset whose bounds are at most {_LARGEST_OFFSET} apart; offset(log({quoted(name)}))?")
+        formula.no(
+            factor, f"to have an offset whose bounds are at most {_LARGEST_OFFSET} apart; offset(log({quoted(name)}))?"
+        )
     if any(column_of(other) == name and (factor,) == term for term in formula.terms for other in term):
         formula.no(factor, f"to have {name!r} as an offset or as a term, not both")
 

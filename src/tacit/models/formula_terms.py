@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from tacit.errors import did_you_mean, expected
@@ -44,7 +45,9 @@ _FROM_ROWS = {
     ),
     **dict.fromkeys(("factor", "Factor", "as.factor", "category", "relevel"), 'but C({x}) or C({x}, ref="level")'),
     **dict.fromkeys(("Q", "q"), "but the column's name between backticks"),
-    **dict.fromkeys(("exp", "abs", "sin", "cos", "tan", "pow"), "which has no place here: declare a column that has it"),
+    **dict.fromkeys(
+        ("exp", "abs", "sin", "cos", "tan", "pow"), "which has no place here: declare a column that has it"
+    ),
 }
 
 
@@ -108,9 +111,7 @@ def refuse(text: str, place: int, condition: str) -> NoReturn:
     """Say what is wrong with a formula, with ^ before the place where it is."""
     start, end = max(0, place - _SHOWN // 2), max(_SHOWN, place + _SHOWN // 2)
     shown = f"{text[start:place]}^{text[place:end]}"
-    raise expected(
-        "formula", f"{'...' if start else ''}{shown}{'...' if end < len(text) else ''}", condition
-    )
+    raise expected("formula", f"{'...' if start else ''}{shown}{'...' if end < len(text) else ''}", condition)
 
 
 def read_call(text: str, words: Sequence[Token]) -> tuple[list[Factor] | Reference | Offset, int]:
@@ -191,9 +192,9 @@ def _unknown(found: _Arguments) -> NoReturn:
 
 
 def _one_column(found: _Arguments, part: Sequence[Token], form: str) -> str:
-    if len(part) == 1 and part[0].kind == "name":
-        return part[0].text
-    found.no(f"to have one column in {found.name}(), as in {form}", part[0] if part else None)
+    if len(part) != 1 or part[0].kind != "name":
+        found.no(f"to have one column in {found.name}(), as in {form}", part[0] if part else None)
+    return part[0].text
 
 
 def _number(found: _Arguments, part: Sequence[Token], what: str) -> float:
@@ -247,7 +248,7 @@ def _knots(found: _Arguments, part: Sequence[Token], x: str) -> list[float]:
         found.no(f"to have a list of numbers as knots, as in bs({x}, knots=[30, 50])", part[0] if part else None)
     inside = _Arguments(found.text, "bs", found.place, list(part[1:-1])).split()[0]
     knots = [_number(found, one, "a list of numbers as knots") for one in inside]
-    if any(b <= a for a, b in zip(knots, knots[1:], strict=False)) or len(knots) > MOST_KNOTS:
+    if any(b <= a for a, b in pairwise(knots)) or len(knots) > MOST_KNOTS:
         found.no(f"to have knots in bs() that grow, at most {MOST_KNOTS} of them", part[0])
     return knots
 
@@ -258,13 +259,12 @@ def _arithmetic(found: _Arguments) -> list[Factor]:
     if len(words) == 3 and words[0].kind == "name" and texts[1] in ("**", "^") and words[2].kind == "number":
         power = _whole(found, words[2:], 2, MOST_DEGREE, "the power")
         return [Call("power", texts[0], (power,), found.place)]
-    names, signs = words[::2], texts[1::2]
-    if len(words) % 2 and len(words) > 1 and all(n.kind == "name" for n in names) and set(signs) == {"*"}:
-        columns = [word.text for word in names]
-        if len(set(columns)) == 1 and len(columns) <= MOST_DEGREE:
-            return [Call("power", columns[0], (float(len(columns)),), found.place)]
-        return list(columns)
-    found.no("to have a power or a product in I(), as in I(x**2) or I(x*z); for more, declare a column that has it")
+    columns, signs = texts[::2], texts[1::2]
+    if len(words) % 2 == 0 or any(word.kind != "name" for word in words[::2]) or set(signs) != {"*"}:
+        found.no("to have a power or a product in I(), as in I(x**2) or I(x*z); for more, declare a column that has it")
+    if len(set(columns)) == 1 and len(columns) <= MOST_DEGREE:
+        return [Call("power", columns[0], (float(len(columns)),), found.place)]
+    return list(columns)
 
 
 def _levels(found: _Arguments) -> Reference:
@@ -287,15 +287,14 @@ def _levels(found: _Arguments) -> Reference:
 
 def _offset(found: _Arguments) -> Offset:
     words = found.words
+    factor: Factor | None = words[0].text if len(words) == 1 and words[0].kind == "name" else None
     if len(words) > 1 and words[0].kind == "name" and words[1].text == "(":
         inner, used = read_call(found.text, words)
         if isinstance(inner, list) and len(inner) == 1 and used == len(words):
             factor = inner[0]
-            if isinstance(factor, Call) and factor.function in (*PLAIN, "power"):
-                return Offset(factor)
-    elif len(words) == 1 and words[0].kind == "name":
-        return Offset(words[0].text)
-    found.no("to have one number in offset(), as in offset(x) or offset(log(x))")
+    if factor is None or (isinstance(factor, Call) and factor.function not in (*PLAIN, "power")):
+        found.no("to have one number in offset(), as in offset(x) or offset(log(x))")
+    return Offset(factor)
 
 
 def _form(name: str, column: str) -> str:

@@ -210,13 +210,13 @@ class DesignMatrix:
         import warnings
 
         numbers = [column.number for column in self.columns if isinstance(column, Scaled)]
-        for curve in dict.fromkeys((name, c) for number in numbers for name, c in zip(number.numbers, number.curves)):
-            name, (low, high) = curve[0], (curve[1].low, curve[1].high)
-            if ((cells[name] < low) | (cells[name] > high)).any():
+        for name in dict.fromkeys(name for number in numbers if number.curves for name in number.numbers):
+            column = self.schema.number(name)
+            if ((cells[name] < column.low) | (cells[name] > column.high)).any():
                 warnings.warn(
-                    f"Column {name!r} of new goes beyond its bounds {low:g} to {high:g}: functions of it count such "
-                    "values as the nearer bound, as the release did.",
-                    stacklevel=4,
+                    f"Column {name!r} of new goes beyond {column.low:g} to {column.high:g}: functions of it count such "
+                    "values as the nearer of these bounds, as the release did.",
+                    stacklevel=6,
                 )
                 return
 

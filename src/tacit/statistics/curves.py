@@ -135,6 +135,7 @@ def _log(x: Any) -> Any:
     return (exponent - low) * _LN_2 + 2.0 * s * series
 
 
-def least(function: str) -> float:
-    """The bound below which a declared range has no such function."""
-    return {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "sqrt": 0.0}.get(function, -math.inf)
+def least_of(function: str) -> tuple[float, bool]:
+    """The bound below which a declared range has no such function, and whether the range may begin there."""
+    least = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "sqrt": 0.0}.get(function, -math.inf)
+    return least, not function.startswith("log")

@@ -1,8 +1,8 @@
 """What a design lets a row's vector be: the norms, products and linear predictors that a sensitivity of scores needs.
 
-Columns of a design fall into groups. The columns of one group are about the same categories and the same numbers, or the
-same function of one, and differ in the levels, so that at most one of them is not 0 in a row. Groups are bounded one by
-one.
+Columns of a design fall into groups. The columns of one group are about the same categories and the same numbers, or
+the same function of one, and differ in the levels, so that at most one of them is not 0 in a row. Groups are bounded
+one by one.
 
 The B-splines of one term are a group, too. They are not negative and add up to at most `STEPS` in whole numbers
 (`Mapped.write` rounds them down; the sum of `Curve._spline` is below 1 + 2^-45, and whole numbers whose sum is below
@@ -53,8 +53,8 @@ class ScoreRegion:
         """The least and the largest eta of a row at ``point``, in 1 / `FINE`, or numbers beyond them.
 
         Proof: eta is a sum over groups, to each of which at most one column contributes, q_j t_j with q_j between its
-        bounds; none may, where levels have to hold. Of B-splines, it is linear on the convex hull of such. In a ball the numbers together contribute at most |q| |t| in size,
-        by Cauchy and Schwarz. Rounding down is monotone. []
+        bounds; none may, where levels have to hold. Of B-splines, it is linear on the convex hull of such vectors. In a
+        ball the numbers together contribute at most |q| |t| in size, by Cauchy and Schwarz. Rounding down is monotone. []
         """
         low, high = 0, 0
         ball: list[int] = []

@@ -31,9 +31,10 @@ max |t_j|, of which places that are not shared make up at most 2 (N - o). It is 
 pair of intervals the smaller of the two bounds holds.
 
 A group of B-splines counts as one of the N entries, never as shared. Its vectors v, v' are convex combinations of 0 and
-of vectors with a single 1. Squares and products of entries of v move by at most omega and omega' times sum v_j^2 + g
-sum v_j v_k <= max(1, g / 2) (sum v_j)^2, so for them b max(1, g / 2) (omega + omega') is taken wherever entries are. All else is convex in (v, v') with the other entries fixed,
-so it is largest where v and v' have one 1 each, in the same place or not, or none; which is what the formula is about. []
+of vectors with a single 1. Since sum v_j^2 + g sum_{j<k} v_j v_k <= max(1, g / 2) (sum v_j)^2, squares and products of
+its own entries add up to at most b max(1, g / 2) (omega + omega'), which is taken for them, wherever entries are. All
+else is convex in (v, v') while other entries are fixed, so it is largest where v and v' have one 1 each, in the same
+place or not, or none; which is what the formula is about. []
 
 The neighbour relation is replace-one. Where rows may be missing (``empty``), (0, 0) is one more vertex. Everything is
 computed in float64 with fewer than 100 operations from exact numbers; `_MARGIN` times the sum of the sizes of all terms
