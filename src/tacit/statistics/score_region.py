@@ -54,12 +54,12 @@ class ScoreRegion:
 
         Proof: eta is a sum over groups, to each of which at most one column contributes, q_j t_j with q_j between its
         bounds; none may, where levels have to hold. Of B-splines, it is linear on the convex hull of such vectors. In a
-        ball the numbers together contribute at most |q| |t| in size, by Cauchy and Schwarz. Rounding down is monotone. []
+        ball the numbers together contribute at most |q| |t|, by Cauchy and Schwarz. Rounding down is monotone. []
         """
         low, high = 0, 0
         ball: list[int] = []
         balls = [0, 0]
-        for group in _groups(self.design):
+        for group in column_groups(self.design):
             apart = self.design[group[0]].levels or self.radius_square is not None or _spline(self.design[group[0]])
             # a ball moves entries towards 0
             ends = [0] if apart else []
@@ -95,7 +95,7 @@ def score_region(design: Sequence[DesignColumn], radius: Fraction | None) -> Sco
     square = low = nonzero = numbers = shared = splines = 0
     negative = number_square = 0
     constant = False
-    for group in _groups(design):
+    for group in column_groups(design):
         first = design[group[0]]
         most = max(max(abs(bound) for bound in _bounds(design[j])) for j in group)
         nonzero += 1
@@ -118,7 +118,8 @@ def score_region(design: Sequence[DesignColumn], radius: Fraction | None) -> Sco
     return ScoreRegion(tuple(design), limit, square, low, nonzero, numbers, shared, constant, splines)
 
 
-def _groups(design: Sequence[DesignColumn]) -> list[list[int]]:
+def column_groups(design: Sequence[DesignColumn]) -> list[list[int]]:
+    """The places of the columns of each group."""
     found: dict[object, list[int]] = {}
     for j, column in enumerate(design):
         about: object = None
