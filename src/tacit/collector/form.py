@@ -67,8 +67,8 @@ class Question:
             raise expected(
                 "protocol",
                 self.protocol.kind,
-                f"of question {self.name!r} to be one of {known}, the last for scores of logistic regression "
-                "without functions in its formula",
+                f"of question {self.name!r} to be one of {known}, the last for scores of logistic regression alone, "
+                "its formula without functions",
             )
         reports = self.protocol.reports
         if reports.size > _MOST_NUMBERS:

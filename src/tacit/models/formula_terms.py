@@ -188,7 +188,9 @@ def _unknown(found: _Arguments) -> NoReturn:
     if module and last in KNOWN:
         found.no(f"to have no {name}(), but {last}({column})")
     known = ", ".join(f"{one}()" for one in KNOWN)
-    found.no(f"to have functions among {known}{did_you_mean(name, KNOWN)}; for any other, declare a column that has it")
+    found.no(
+        f"to have one of {known}, not {name}(){did_you_mean(name, KNOWN)}; for others, declare a column that has it"
+    )
 
 
 def _one_column(found: _Arguments, part: Sequence[Token], form: str) -> str:

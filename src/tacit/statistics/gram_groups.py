@@ -46,9 +46,7 @@ def has_splines(design: Sequence[DesignColumn]) -> bool:
     return any(isinstance(column, Scaled) and column.number.partition is not None for column in design)
 
 
-def grouped_bounds(
-    design: Sequence[DesignColumn], response: Scaled | Sign, steps: int
-) -> tuple[Fraction, Fraction]:
+def grouped_bounds(design: Sequence[DesignColumn], response: Scaled | Sign, steps: int) -> tuple[Fraction, Fraction]:
     """Bounds on the L1 and on the squared L2 distance of two records' products, in lattice units."""
     groups = [_group([design[j] for j in places], steps) for places in column_groups(design)]
     sign = _Group(steps, 2 * steps, 0, -(steps**2), 0)
