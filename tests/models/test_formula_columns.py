@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.calibration.expected_columns import ExpectedColumns
+from tacit.calibration.plausible_tables import PlausibleTables
 from tacit.errors import InputError
 from tacit.models.regression import design_for
 
@@ -112,3 +114,11 @@ def test_the_coefficient_of_an_offset_is_one_in_what_is_drawn_and_shown_nowhere(
         found = POISSON.design(SCHEMA).original_units(theta)[place]
         assert found == pytest.approx(1.0, abs=0.005)
     assert set(POISSON.coefficients({"theta": np.zeros((3, 3))}, SCHEMA)) == {"Intercept", "age"}
+
+
+def test_made_up_tables_know_the_offset():
+    """Seed 0: both tables of a study have the coefficient of an offset at 1, and counts that grow with it."""
+    plan = tacit.Plan(POISSON, SCHEMA, BUDGET)
+    for table in PlausibleTables(plan, ExpectedColumns(), 2, 0).every():
+        assert POISSON.design(SCHEMA).original_units(table.theta)[2] == pytest.approx(1.0)
+        assert np.corrcoef(np.log(table.cells["days"]), table.cells["count"])[0, 1] > 0

@@ -15,12 +15,13 @@ from tacit.statistics.gram import Gram
 from tacit.statistics.gram_groups import grouped_bounds
 from tacit.statistics.gram_sensitivity import gram_sensitivity
 
-SCHEMA = tacit.Schema(y=(-2, 10), ill=["no", "yes"], age=(18, 90), dose=(1, 10), sex=["f", "m", "x"])
+SCHEMA = tacit.Schema(y=(-2, 10), ill=["no", "yes"], age=(18, 90), dose=(1, 10), loss=(-10, -5), sex=["f", "m", "x"])
 FORMULAS = [
     "y ~ bs(age, knots=[30, 60])",
     "y ~ bs(age, knots=[40], degree=1) + dose + sex - 1",
     "y ~ bs(age, knots=[40], degree=2)*sex",
     "y ~ bs(age, knots=[], degree=2):dose + bs(dose, knots=[5], degree=1)",
+    "y ~ bs(age, knots=[], degree=1) + loss + dose - 1",
     "y ~ poly(age, 3) + log(dose)",
     "y ~ age + I(age**2) + sqrt(dose):sex",
     "y ~ age*log(dose) - 1",

@@ -12,7 +12,7 @@ from tacit.statistics.curves import Curve, least_of
 from tacit.statistics.design import Part
 
 _CLOSEST = 1e-4  # of the width of the bounds: knots are no nearer to each other, nor to the ends
-_LARGEST_OFFSET = 512  # between the ends of an offset: beyond it no linear predictor says more
+_LARGEST_OFFSET = 64  # between the ends of an offset: beyond it no linear predictor says more
 
 
 def curves_of(call: Call, column: Number) -> list[tuple[str, Part]]:

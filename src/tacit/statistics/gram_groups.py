@@ -1,19 +1,20 @@
 """How far one record can move the Gram statistic of a design with B-splines, which add up to at most 1.
 
-`gram_sensitivity` takes each number for free of the others, which counts five splines as five. Here columns are taken in
-the groups of `score_region`: a constant, a number, the levels of a factor, the splines of a term (by level if they are
-multiplied by one), and the response. In whole numbers, let M be the largest sum of sizes within a group, so that M^2
-bounds its sum of squares, too, and let [lo, hi] hold a number. v and w are the vectors of two records.
+`gram_sensitivity` takes each number for free of the others, which counts five splines as five. Here columns are taken
+in the groups of `score_region`: a constant, a number, the levels of a factor, the splines of a term (by level if they
+are multiplied by one), and the response. In whole numbers, let M be the largest sum of sizes within a group, so that
+M^2 bounds its sum of squares, too, and let [lo, hi] hold a number. v and w are the vectors of two records.
 
 L1. Products of the entries of two groups g and h add up to at most M_g M_h in each record, so they move by at most
 2 M_g M_h; beside the constant, a number moves by at most hi - lo times the constant. Products within a group add up to
-at most M_g^2 in each record, so they move by 2 M_g^2; of a number they are its square, which moves by its own range; the
-squares of a constant and of a sign do not move.
+at most M_g^2 in each record, so they move by 2 M_g^2; of a number they are its square, which moves by its own range;
+the squares of a constant and of a sign do not move.
 
 L2. The sum over j <= k of (v_j v_k - w_j w_k)^2 is half of |vv' - ww'|^2 + sum_j (v_j^2 - w_j^2)^2. The first is
-|v|^4 + |w|^4 - 2 <v, w>^2 <= 2 S^2 - 2 c^2, with S the sum of all M^2 and c >= 0 a lower bound on <v, w>: the constant's
-square, with lo hi for a number that can be negative, nothing for levels and splines. The second is at most the square
-of the range of a number's square, 2 M^4 for levels and splines, as sum v_j^4 <= M^4, and 0 for a constant and a sign.
+|v|^4 + |w|^4 - 2 <v, w>^2 <= 2 S^2 - 2 c^2, with S the sum of all M^2 and c >= 0 a lower bound on <v, w>: the
+constant's square, with lo hi for a number that can be negative, nothing for levels and splines. The second is at most
+the square of the range of a number's square, 2 M^4 for levels and splines, as sum v_j^4 <= M^4, and 0 for a constant
+and a sign.
 
 Proof: above, for replace-one neighbours. The released entries are the distinct ones among all products with j <= k, so
 both sums bound theirs. []
@@ -76,4 +77,4 @@ def _group(columns: Sequence[DesignColumn], steps: int) -> _Group:
         return _Group(most, 2 * most, 2 * most**2, min(0, low * high), 2 * most**4)
     least = 0 if low <= 0 <= high else min(abs(low), abs(high))
     square = most**2 - least**2
-    return _Group(most, high - low, square, low * high if low < 0 else low * low, square**2)
+    return _Group(most, high - low, square, low * high if low < 0 < high else least**2, square**2)
