@@ -16,7 +16,7 @@ from tacit.models.score_model import ScoreLink, ScorePrior
 from tacit.models.score_round import Round
 from tacit.statistics.score_tables import STEPS
 
-_DRAWS, _FEWEST, _PRODUCTS = 4000, 500, 2 * 10**8  # draws times distinct rows are all looked at
+_DRAWS, _FEWEST, _PRODUCTS = 8000, 500, 4 * 10**8  # draws times distinct rows are all looked at
 
 
 def from_sums(problem: Problem, exact: Any, *, seed: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from tacit.models.score_round import Round
 from tacit.samplers.score_curve import InformationCurve, curve_of
@@ -64,10 +64,9 @@ class StandIn:
             smoothed = self._smoothed(point)
             return float(smoothed[0]), float(smoothed[1]), 1.0
         mean, sd, edge = float(self.mean @ point), np.sqrt(variance), np.log(self.largest)
-        below = np.exp(mean + variance / 2) * ndtr((edge - mean - variance) / sd)  # E[mu; mu < C]
-        capped = below + self.largest * ndtr(-(edge - mean) / sd)
-        fewer = self.largest * np.exp(variance / 2 - mean) * ndtr(-(edge - mean + variance) / sd)
-        return float(capped), float(below), float(ndtr((edge - mean) / sd) + fewer)
+        below = float(np.exp(mean + variance / 2 + log_ndtr((edge - mean - variance) / sd)))  # E[mu; mu < C]
+        fewer = float(np.exp(edge + variance / 2 - mean + log_ndtr((mean - edge - variance) / sd)))  # E[a; mu >= C]
+        return below + self.largest * float(ndtr((mean - edge) / sd)), below, float(ndtr((edge - mean) / sd)) + fewer
 
     def mean_score(self, theta: Any) -> Any:
         """D(theta)."""
