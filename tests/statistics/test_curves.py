@@ -12,16 +12,16 @@ from numpy.polynomial import legendre
 from scipy.interpolate import BSpline
 
 from tacit.schema import Schema
-from tacit.statistics.curves import Curve
+from tacit.statistics.curves import PublicFunction
 from tacit.statistics.design import Mapped, mapped
 
 FUNCTIONS = {"log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt}
 CURVES = [
-    *(Curve(name, 0.5, 400.0) for name in FUNCTIONS),
-    *(Curve("power", -3.0, 5.0, (float(k),)) for k in (2, 3, 8)),
-    *(Curve("poly", -3.0, 5.0, (float(k),)) for k in (1, 2, 5, 8)),
-    *(Curve("bs", 0.0, 10.0, (float(d), float(j), 2.0, 2.5, 7.0)) for d in (1, 3, 5) for j in (1, 2, d + 3)),
-    Curve("identity", 0.0, 1.0),
+    *(PublicFunction(name, 0.5, 400.0) for name in FUNCTIONS),
+    *(PublicFunction("power", -3.0, 5.0, (float(k),)) for k in (2, 3, 8)),
+    *(PublicFunction("poly", -3.0, 5.0, (float(k),)) for k in (1, 2, 5, 8)),
+    *(PublicFunction("bs", 0.0, 10.0, (float(d), float(j), 2.0, 2.5, 7.0)) for d in (1, 3, 5) for j in (1, 2, d + 3)),
+    PublicFunction("identity", 0.0, 1.0),
 ]
 
 
@@ -29,10 +29,12 @@ CURVES = [
 def test_logarithms_and_roots_are_right_to_the_last_digits(name, function):
     """Seed 1: values over the whole range of float64, the last three binary places aside."""
     x = np.exp(np.random.default_rng(1).uniform(-700, 700, 50_000))
-    found = Curve(name, 0.0, 1.7e308).of(x)
+    found = PublicFunction(name, 0.0, 1.7e308).of(x)
     assert np.abs(found - function(x)).max() <= 4e-16 * 710
     near = x[(x > 1e-6) & (x < 1e6)]
-    error = np.abs(Curve(name, 0.0, 1e300).of(near) - function(near)) / np.maximum(np.abs(function(near)), 1e-9)
+    error = np.abs(PublicFunction(name, 0.0, 1e300).of(near) - function(near)) / np.maximum(
+        np.abs(function(near)), 1e-9
+    )
     assert error.max() < (2e-15 if name != "log1p" else 1e-9)  # 1 + x is rounded first: as exact as the lattice is
 
 
@@ -40,8 +42,8 @@ def test_polynomials_are_those_of_legendre_on_the_bounds():
     x = np.linspace(-3, 5, 101)
     for k in range(1, 9):
         expected = legendre.legval((x - 1) / 4, np.eye(9)[k])
-        assert np.abs(Curve("poly", -3.0, 5.0, (float(k),)).of(x) - expected).max() < 1e-13
-    assert (np.abs(Curve("poly", -3.0, 5.0, (8.0,)).of(np.linspace(-9, 9, 10_001))) <= 1 + 1e-13).all()
+        assert np.abs(PublicFunction("poly", -3.0, 5.0, (float(k),)).of(x) - expected).max() < 1e-13
+    assert (np.abs(PublicFunction("poly", -3.0, 5.0, (8.0,)).of(np.linspace(-9, 9, 10_001))) <= 1 + 1e-13).all()
 
 
 @given(
@@ -54,7 +56,9 @@ def test_splines_are_those_of_scipy_and_add_up_to_no_more_than_one_in_whole_numb
     knots = sorted(knots)
     inner = np.array([-1.0] * (degree + 1) + knots + [1.0] * (degree + 1))
     x = np.append(np.random.default_rng(seed).uniform(-1, 1, 300), [-1.0, 1.0, *knots])
-    curves = [Curve("bs", -1.0, 1.0, (float(degree), float(j), *knots)) for j in range(len(knots) + degree + 1)]
+    curves = [
+        PublicFunction("bs", -1.0, 1.0, (float(degree), float(j), *knots)) for j in range(len(knots) + degree + 1)
+    ]
     found = np.array([curve.of(x) for curve in curves])
     assert np.abs(found - BSpline.design_matrix(x, inner, degree).toarray().T).max() < 1e-12
     assert found.min() >= 0
@@ -67,7 +71,7 @@ def test_splines_are_those_of_scipy_and_add_up_to_no_more_than_one_in_whole_numb
 def test_splines_that_are_rounded_to_the_nearest_would_add_up_to_more():
     """The planted fault of the test above: rounding to the nearest whole number takes the sum beyond the bound."""
     x = np.linspace(0, 1, 5001)
-    curves = [Curve("bs", 0.0, 1.0, (3.0, float(j), 0.3, 0.6)) for j in range(6)]
+    curves = [PublicFunction("bs", 0.0, 1.0, (3.0, float(j), 0.3, 0.6)) for j in range(6)]
     assert np.sum([np.rint(4096 * curve.of(x)) for curve in curves], axis=0).max() > 4096
 
 

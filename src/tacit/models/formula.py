@@ -25,7 +25,7 @@ from tacit.models.formula_terms import (
     Call,
     Factor,
     Offset,
-    Reference,
+    ReferenceLevel,
     Token,
     column_of,
     quoted,
@@ -66,7 +66,7 @@ class Formula:
     terms: tuple[tuple[Factor, ...], ...]
     intercept: bool
     offsets: tuple[Factor, ...] = ()
-    references: tuple[Reference, ...] = ()
+    references: tuple[ReferenceLevel, ...] = ()
     text: str = field(default="", compare=False)
 
     @property
@@ -75,7 +75,7 @@ class Formula:
         named = dict.fromkeys(column_of(factor) for term in (*self.terms, self.offsets) for factor in term)
         return (*named, self.response)
 
-    def reference(self, column: str) -> Reference | None:
+    def reference(self, column: str) -> ReferenceLevel | None:
         """What C() says of ``column``."""
         return next((one for one in self.references if one.column == column), None)
 
@@ -117,7 +117,7 @@ def parse_formula(text: object) -> Formula:
     response = tokens[0].text
     terms: dict[tuple[Factor, ...], None] = {}
     offsets: dict[Factor, None] = {}
-    references: dict[str, Reference] = {}
+    references: dict[str, ReferenceLevel] = {}
     intercept = True
     for sign, words in _signed_terms(text, tokens[2:]):
         if [(w.kind, w.text) for w in words] in ([("number", "1")], [("number", "0")]):
@@ -195,7 +195,7 @@ def _signed_terms(text: str, tokens: list[Token]) -> list[tuple[str, list[Token]
 
 
 def _product(
-    text: str, words: list[Token], references: dict[str, Reference]
+    text: str, words: list[Token], references: dict[str, ReferenceLevel]
 ) -> tuple[list[list[Factor]], bool, Factor | None]:
     """The factors of a term, whether * joins them, and the offset that it is, if it is one."""
     found: list[list[Factor]] = []
@@ -211,7 +211,7 @@ def _product(
                 if used < len(words):
                     refuse(text, here.place, "to have offset() as a term of its own")
                 return [], False, read.factor
-            if isinstance(read, Reference):
+            if isinstance(read, ReferenceLevel):
                 if references.setdefault(read.column, read) != read:
                     refuse(text, here.place, f"to say one reference level of {read.column!r}")
                 found.append([read.column])

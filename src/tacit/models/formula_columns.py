@@ -8,14 +8,14 @@ from tacit.errors import did_you_mean
 from tacit.models.formula import Formula
 from tacit.models.formula_terms import Call, Factor, column_of, quoted, written_level
 from tacit.schema import Category, Level, Number, Schema
-from tacit.statistics.curves import Curve, least_of
-from tacit.statistics.design import Part
+from tacit.statistics.curves import PublicFunction, least_of
+from tacit.statistics.design import NumberFactor
 
 _CLOSEST = 1e-4  # of the width of the bounds: knots are no nearer to each other, nor to the ends
 _LARGEST_OFFSET = 64  # between the ends of an offset: beyond it no linear predictor says more
 
 
-def curves_of(call: Call, column: Number) -> list[tuple[str, Part]]:
+def curves_of(call: Call, column: Number) -> list[tuple[str, NumberFactor]]:
     """The curves that a function stands for, each with its name: several for poly() and bs().
 
     The first B-spline is left out: all of them add up to 1, and what they would add to an intercept is its own.
@@ -24,13 +24,16 @@ def curves_of(call: Call, column: Number) -> list[tuple[str, Part]]:
     match call.function:
         case "poly":
             degrees = range(1, int(call.numbers[0]) + 1)
-            return [(f"{name}[{k}]", (call.column, Curve("poly", low, high, (float(k),)))) for k in degrees]
+            return [(f"{name}[{k}]", (call.column, PublicFunction("poly", low, high, (float(k),)))) for k in degrees]
         case "bs":
             degree, *knots = call.numbers
             places = range(1, int(degree) + 1 + len(knots))
-            return [(f"{name}[{k}]", (call.column, Curve("bs", low, high, (degree, float(k), *knots)))) for k in places]
+            return [
+                (f"{name}[{k}]", (call.column, PublicFunction("bs", low, high, (degree, float(k), *knots))))
+                for k in places
+            ]
         case _:
-            return [(name, (call.column, Curve(call.function, low, high, call.numbers)))]
+            return [(name, (call.column, PublicFunction(call.function, low, high, call.numbers)))]
 
 
 def checked(formula: Formula, schema: Schema) -> Formula:

@@ -94,7 +94,7 @@ def column_of(factor: Factor) -> str:
     return factor.column if isinstance(factor, Call) else factor
 
 
-class Reference(NamedTuple):
+class ReferenceLevel(NamedTuple):
     """What C(x) says of a column: it has levels, and ``level`` is the reference, if one is said."""
 
     column: str
@@ -114,7 +114,7 @@ def refuse(text: str, place: int, condition: str) -> NoReturn:
     raise expected("formula", f"{'...' if start else ''}{shown}{'...' if end < len(text) else ''}", condition)
 
 
-def read_call(text: str, words: Sequence[Token]) -> tuple[list[Factor] | Reference | Offset, int]:
+def read_call(text: str, words: Sequence[Token]) -> tuple[list[Factor] | ReferenceLevel | Offset, int]:
     """What stands at the start of ``words``, a name and its brackets, and how many words that takes."""
     name, place = words[0].text, words[0].place
     end = _closing(text, words)
@@ -269,22 +269,22 @@ def _arithmetic(found: _Arguments) -> list[Factor]:
     return list(columns)
 
 
-def _levels(found: _Arguments) -> Reference:
+def _levels(found: _Arguments) -> ReferenceLevel:
     plain, named = found.split()
     column = _one_column(found, plain[0] if plain else [], "C(x)")
     x = quoted(column)
     if set(named) - {"ref"} or len(plain) > 1:
         found.no(f'to say the reference level as C({x}, ref="level"); levels are what the schema declares')
     if "ref" not in named:
-        return Reference(column, None)
+        return ReferenceLevel(column, None)
     part = named["ref"]
     if len(part) == 1 and part[0].kind == "text":
-        return Reference(column, part[0].text)
+        return ReferenceLevel(column, part[0].text)
     if len(part) == 1 and part[0].text in ("True", "true", "False", "false"):
-        return Reference(column, part[0].text in ("True", "true"))
+        return ReferenceLevel(column, part[0].text in ("True", "true"))
     if len(part) == 1 and part[0].kind == "name":
         found.no(f'to have the level between quotes: C({x}, ref="{part[0].text}")', part[0])
-    return Reference(column, _number(found, part, 'a level as ref, as in ref="b"'))
+    return ReferenceLevel(column, _number(found, part, 'a level as ref, as in ref="b"'))
 
 
 def _offset(found: _Arguments) -> Offset:

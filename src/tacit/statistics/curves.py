@@ -24,7 +24,7 @@ _TERMS = 13  # of the series: |s| <= 0.1716, so that the next term is below 1e-2
 
 
 @dataclass(frozen=True, order=True)
-class Curve:
+class PublicFunction:
     """A ``function`` of a number between ``low`` and ``high``: what lies outside counts as the nearer end.
 
     ``numbers`` are a power or a degree; of a B-spline its degree, which one of them it is, and the inner knots.

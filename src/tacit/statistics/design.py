@@ -20,7 +20,7 @@ from typing import Any
 
 from tacit.errors import expected
 from tacit.schema import LEAST_WIDTH, Number, Schema
-from tacit.statistics.curves import Curve
+from tacit.statistics.curves import PublicFunction
 
 Levels = tuple[tuple[str, int], ...]  # (column, code) of each level that holds, by the column's name
 
@@ -56,7 +56,7 @@ class Mapped:
     scale: float
     low: float
     high: float
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[PublicFunction, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -218,11 +218,11 @@ def constant(name: str = "Intercept") -> Indicator:
     return Indicator((), name)
 
 
-Part = tuple[str, Curve | None]  # a number's column, and the function of it
+NumberFactor = tuple[str, PublicFunction | None]  # a number's column, and the function of it
 
 
 def columns_of_term(
-    term: Sequence[str | Sequence[tuple[str, Part]]],
+    term: Sequence[str | Sequence[tuple[str, NumberFactor]]],
     schema: Schema,
     *,
     centred: Collection[Levels],
@@ -236,7 +236,7 @@ def columns_of_term(
     too, as the first factor of a model without intercept needs. A number is centred where its levels are among
     ``centred``: the levels whose indicator is itself in the design, so that what centring takes away can be given back.
     """
-    choices: list[list[tuple[str, Part | tuple[str, int]]]] = []
+    choices: list[list[tuple[str, NumberFactor | tuple[str, int]]]] = []
     for factor in term:
         if not isinstance(factor, str):
             choices.append(list(factor))
@@ -258,7 +258,7 @@ def columns_of_term(
     return found
 
 
-def mapped(parts: Sequence[Part], schema: Schema, *, centred: bool) -> Mapped:
+def mapped(parts: Sequence[NumberFactor], schema: Schema, *, centred: bool) -> Mapped:
     """The map of a product of numbers, from its range over the corners of the declared bounds.
 
     Polynomials keep their units, in which they are between -1 and 1, and so do B-splines, which are between 0 and 1.
@@ -272,7 +272,7 @@ def mapped(parts: Sequence[Part], schema: Schema, *, centred: bool) -> Mapped:
     """
     numbers = tuple(name for name, _ in parts)
     curves = tuple(
-        curve or Curve("identity", schema.number(name).low, schema.number(name).high) for name, curve in parts
+        curve or PublicFunction("identity", schema.number(name).low, schema.number(name).high) for name, curve in parts
     )
     bounds = [
         curve.range if curve is not None else (schema.number(name).low, schema.number(name).high)

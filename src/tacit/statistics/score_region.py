@@ -5,9 +5,9 @@ the same function of one, and differ in the levels, so that at most one of them 
 one by one.
 
 The B-splines of one term are a group, too. They are not negative and add up to at most `STEPS` in whole numbers
-(`Mapped.write` rounds them down; the sum of `Curve._spline` is below 1 + 2^-45, and whole numbers whose sum is below
-`STEPS` + 1 add up to at most `STEPS`), within the levels that hold if they are multiplied by any. So they are a convex
-combination of 0 and of vectors with one entry of `STEPS`, as an indicator's group would have it.
+(`Mapped.write` rounds them down; what `PublicFunction` computes adds up to less than 1 + 2^-45, and whole numbers whose
+sum is below `STEPS` + 1 add up to at most `STEPS`), within the levels that hold if they are multiplied by any. So they
+are a convex combination of 0 and of vectors with one entry of `STEPS`, as an indicator's group would have it.
 """
 
 from __future__ import annotations
