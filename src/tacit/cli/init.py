@@ -10,7 +10,7 @@ import typer
 
 from tacit._support.printable import spelled_out
 from tacit.cli.shared import Json, print_json, say
-from tacit.errors import InputError
+from tacit.errors import InputError, did_you_mean
 
 
 def init(
@@ -61,7 +61,7 @@ def _asked(columns: dict[str, str | None]) -> Any:
     if "formula" in FAMILIES[family].__dataclass_fields__:
         model["formula"] = _until("Formula (response ~ one + another)", lambda answer: _formula(answer, columns))
         parsed = parse_formula(model["formula"])
-        used = list(dict.fromkeys([parsed.response, *(name for term in parsed.terms for name in term)]))
+        used = list(dict.fromkeys([parsed.response, *parsed.columns]))
     else:
         model["column"] = _until("Column", lambda answer: answer if answer in columns else _no("to be a column"))
         used = [model["column"]]
@@ -101,9 +101,9 @@ def _formula(answer: str, columns: dict[str, str | None]) -> str:
     from tacit.models.formula import parse_formula
 
     parsed = parse_formula(answer)
-    for name in (parsed.response, *(name for term in parsed.terms for name in term)):
+    for name in (parsed.response, *parsed.columns):
         if name not in columns:
-            raise InputError(f"Expected {name!r} to be a column.")
+            parsed.no(name, f"to name columns of the file, not {name!r}{did_you_mean(name, columns)}")
     return answer
 
 

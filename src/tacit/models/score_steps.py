@@ -260,7 +260,7 @@ def next_point(rounds: Sequence[Round], values: Sequence[Any], n: float, link: A
         with np.errstate(all="ignore"):
             clean = [np.clip(np.nan_to_num(np.asarray(v, float)), -1e12, 1e12) for v in values]
             model = stand_in(rounds, clean, float(n), link)
-            mean, sd = default_prior(model)
+            mean, sd = link.pinned(*default_prior(model))
             found = estimate(rounds, clean, model, mean, sd, last)
             step = found - last
             moved = float(np.sqrt(step @ (np.outer(model.mean, model.mean) + model.covariance) @ step))
