@@ -147,7 +147,7 @@ def test_a_function_that_counts_as_its_own_column_is_caught():
     columns = design_for("ill ~ dose + sqrt(dose) - 1", SCHEMA).columns
     statistic = ScoreSums(columns, "ill", "logistic", 1, (0, 0), True)
     region = statistic.region
-    shared = type(region)(**{**region.__dict__, "square": region.square // 2, "nonzero": 1, "numbers": 1})
+    shared = type(region)(**{**region.__dict__, "square": region.square // 2, "nonzero": 1, "numbers": 1, "shared": 1})
     pairs = ScorePairs(statistic.table, shared, statistic.point, statistic.empty)
     claimed = score_sensitivity.score_sensitivity(pairs, matrix=True, laplace=False, share=Fraction(1, 2))
     l1, l2_squared = searched(statistic, claimed.relative_scales, seed=1)
