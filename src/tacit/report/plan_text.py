@@ -26,6 +26,11 @@ from tacit.schema import Category
 
 def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
+    titled = [] if plan.title is None else [f"Title: {plan.title!r}. It is the author's own, and promises nothing."]
+    return [*titled, *_explained(plan)]
+
+
+def _explained(plan: Plan) -> list[str]:
     if isinstance(plan.mechanism, Local):
         return _explain_local(plan)
     if isinstance(plan.calibrated_mechanism(), PosteriorDraws):
