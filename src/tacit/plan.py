@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from tacit._support.file_kinds import check_kind
 from tacit._support.files import read_text, write_atomically
 from tacit._support.printable import flaw
 from tacit._support.reading import LARGEST_TOML, strict_toml
@@ -35,6 +36,12 @@ from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
 
 _LONGEST_TITLE = 100
+_WRITTEN = {
+    "model": 'a model such as tacit.LinearRegression("y ~ x") or tacit.Mean("x")',
+    "schema": 'a schema such as tacit.Schema(age=(18, 100), smoker=["no", "yes"])',
+    "budget": "a guarantee such as tacit.PureDP(epsilon=1.0); ApproxDP, ZCDP, GDP and RenyiDP are others",
+    "mechanism": "a mechanism such as tacit.AddNoise(), or to be left out",
+}
 # A title stands above what is promised, so it must not read like a promise, nor like a line of what `check` prints.
 _PROMISES = re.compile(r"[:=]|epsilon|privat|privacy|anonym", re.IGNORECASE)
 
@@ -60,7 +67,7 @@ class Plan:
             object.__setattr__(self, "mechanism", default_mechanism(self.model, self.schema) if known else AddNoise())
         for name, kind in (("model", Model), ("schema", Schema), ("budget", Guarantee), ("mechanism", Mechanism)):
             if not isinstance(getattr(self, name), kind):
-                raise expected(name, getattr(self, name), f"to be a tacit {kind.__name__}")
+                raise expected(name, getattr(self, name), f"to be {_WRITTEN[name]}")
         if self.budget.assumes:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
         if self.budget.basis is not Basis.PROVED:
@@ -197,6 +204,7 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a file."""
+        check_kind(path, "a plan", "plan")
         return cls.from_toml(read_text(path, name="plan", limit=LARGEST_TOML))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:

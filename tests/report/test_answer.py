@@ -40,7 +40,7 @@ def test_the_promise_in_one_sentence_names_its_number_and_rounds_up():
         assert said in found
         assert found.count(". ") == 0, "one sentence"
     assert "Replacing any row" in promise_in_short(SHARE, SHARE.budget)
-    person = replace(SHARE, mechanism=tacit.AddNoise(person=tacit.Person("id", 2)))
+    person = replace(SHARE, mechanism=tacit.AddNoise(unit=tacit.Person("id", 2)))
     assert "Replacing any one person's data" in promise_in_short(person, person.budget)
     local = replace(SHARE, mechanism=tacit.Local())
     assert "from that person's report" in promise_in_short(local, local.budget)

@@ -107,7 +107,8 @@ def test_plots_read_out_by_pointer_and_by_keys(driver, page):
 
     open_page(driver, page)
     (plot, read) = driver.execute_script(
-        "const p = document.querySelector('#promise ~ .pair svg[data-read]'); return [p, p.parentElement.querySelector('.read')]"
+        "const p = document.querySelector('#promise ~ .pair svg[data-read]');"
+        "return [p, p.parentElement.querySelector('.read')]"
     )
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
     before = read.text
@@ -144,10 +145,10 @@ def test_it_prints_in_the_colours_of_paper(driver, page):
 
 FIRST = """
 const inside = (e) => { const b = e.getBoundingClientRect(); return [b.top, b.bottom, b.left, b.right]; };
-const strip = document.querySelector('.answer .strip svg');
 return {
   title: inside(document.querySelector('h1')), sentence: inside(document.querySelector('.answer p')),
-  strip: inside(strip), promise: inside([...document.querySelectorAll('.box')].find((b) => b.textContent.includes('The promise'))),
+  promise: inside([...document.querySelectorAll('.box')].find((b) => b.textContent.includes('The promise'))),
+  strip: inside(document.querySelector('.answer .strip svg')),
   warning: inside([...document.querySelectorAll('.box.warn')][0]), cut: document.documentElement.scrollWidth,
 };
 """

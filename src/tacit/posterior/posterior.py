@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.file_kinds import check_kind
 from tacit._support.files import check_readable, check_writable, write_atomically
 from tacit._support.reading import strict_json
 from tacit.cell_screen import Screen
@@ -307,6 +308,7 @@ class Posterior:
 
         The netCDF part is for other programs and is never parsed, so nothing in the file can lead to another file.
         """
+        check_kind(path, "a posterior", "posterior")
         source = check_readable(path, name="posterior")
         with open_posterior(source) as file:
             return cls(tree_of(file, source))

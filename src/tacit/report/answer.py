@@ -75,7 +75,8 @@ def promise_in_short(plan: Plan, guarantee: Guarantee) -> str:
     moved += "that person's report" if isinstance(plan.mechanism, Local) else "this release"
     match guarantee:
         case ApproxDP():
-            rest = f"{moved} more than {_factor(guarantee.epsilon)} times as likely, plus a probability of {guarantee.delta!r}"
+            rest = f"{moved} more than {_factor(guarantee.epsilon)} times as likely"
+            rest += f", plus a probability of {guarantee.delta!r}"
         case PureDP():
             rest = f"{moved} more than {_factor(guarantee.epsilon)} times as likely"
         case GDP():
