@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _BATCH_ROWS = 2**16
-_UNSAID = object()
+_UNSAID: Any = object()
 
 
 def privatize(
     data: Any,
     plan: Plan | str | Path,
     *,
-    ledger: Ledger | str | Path | None = cast("None", _UNSAID),
+    ledger: Ledger | str | Path | None = _UNSAID,
     dataset: str | None = None,
     engine: Any = "local",
     progress: Progress | None = None,
@@ -74,7 +74,8 @@ def privatize(
     if ledger is _UNSAID:
         raise InputError(
             'Expected ledger to be said: ledger="ledger.db" with dataset="..." pays from a ledger, which '
-            "`tacit.Ledger.create` and its `new_dataset` make; ledger=None releases without one, and nothing keeps count."
+            "`tacit.Ledger.create` and its `new_dataset` make; ledger=None releases without one, and nothing keeps "
+            "count."
         )
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")

@@ -22,7 +22,7 @@ from tacit.privacy.guarantees import PureDP
 from tacit.report.page import write_report
 from tacit.schema import Schema
 
-PEOPLE = 5_000
+PEOPLE = 20_000
 DATASET = "demo survey"
 _SHARES = {"never": 0.62, "monthly": 0.23, "weekly": 0.11, "daily": 0.04}
 _YES = 0.17

@@ -119,9 +119,11 @@ def infer(
             say("Mapped, each column from its bounds to [-1, 1]:")
         _print_summary(rows)
     else:
-        least = min((min(row.ess_bulk, row.ess_tail) for row in rows if row.ess_bulk == row.ess_bulk), default=math.nan)
+        sizes = (min(row.ess_bulk, row.ess_tail) for row in rows if row.ess_bulk == row.ess_bulk)
+        least = min(sizes, default=math.nan)
         say(
-            f"{len(rows)} parameters in mapped units, at least {least:.0f} effective draws of each: --verbose shows them."
+            f"The method has {len(rows)} parameters, with at least {least:.0f} effective draws each; --verbose shows "
+            "them all."
         )
     for assumption in posterior.assumes:
         say(f"Assumes: {assumption}.")
