@@ -144,11 +144,11 @@ def progress(what: str, unit: str | None) -> Generator[Any]:
     if not console.is_terminal:
         yield lambda _done: None
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
     if unit is not None:
-        columns[2:2] = [TextColumn("{task.fields[said]}")]
+        columns[2:2] = [BarColumn(20), TaskProgressColumn(), TextColumn("{task.fields[said]}")]
     with Progress(*columns, console=console, transient=True) as bar:
         yield _Bar(bar, bar.add_task(what, total=None, said=""), unit or "")
 

@@ -42,7 +42,8 @@ class Scale:
         spans: list[str] = []
         for tick, text in places:
             place = self.place(tick) / _WIDTH
-            shift = 0 if place < 0.06 else -100 if place > 0.94 else -50  # at an end the text would stick out
+            edge = 0.01 + 0.008 * len(text)  # nearer to an end the text would stick out
+            shift = 0 if place < edge else -100 if place > 1 - edge else -50
             spans.append(f'<span style="left:{place:.1%};transform:translateX({shift}%)">{escape(text)}</span>')
         return f'<div class="ticks" aria-hidden="true">{"".join(spans)}</div>'
 
