@@ -77,7 +77,7 @@ class Release:
         if not all(_is_int(v) for v in self.values):
             raise InputError("Expected values to be whole numbers.")
         if len(self.values) != len(calibrated.entries):
-            raise expected("values", len(self.values), f"numbers to be {len(calibrated.entries)}, one an entry")
+            raise expected("values", len(self.values), f"numbers to be {len(calibrated.entries)}, one per entry")
         calibrated.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
