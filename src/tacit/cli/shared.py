@@ -146,7 +146,7 @@ def progress(what: str, unit: str | None) -> Generator[Any]:
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
+    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
     if unit is not None:
         columns[2:2] = [BarColumn(20), TaskProgressColumn(), TextColumn("{task.fields[said]}")]
     with Progress(*columns, console=console, transient=True) as bar:

@@ -37,11 +37,11 @@ def effects_of(posterior: Posterior, probability: float) -> tuple[Effect, ...]:
         low, high = (float(end) for end in central_interval(one.values, probability))
         with np.errstate(over="ignore"):
             numbers = [float(np.exp(v)) if one.is_ratio else v for v in (estimate, low, high)]
-        found.append(Effect(one.name, one.scale, *numbers, one.sentence(estimate, low, high)))
+        found.append(Effect(one.name, one.scale, numbers[0], numbers[1], numbers[2], one.sentence(estimate, low, high)))
     return tuple(found)
 
 
-def effect_draws(posterior: Posterior, draws: Mapping[str, Any]) -> list[EffectDraws]:
+def effect_draws(posterior: Posterior, draws: dict[str, Any]) -> list[EffectDraws]:
     """The answers from ``draws`` (draws, ...) of the posterior, or of anything else that has its parameters.
 
     A parameter that each of several sites has for itself answers once for each site.

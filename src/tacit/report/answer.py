@@ -9,7 +9,6 @@ from typing import Any
 
 from tacit.mechanisms.local import Local
 from tacit.models.effects import EffectDraws, rounded
-from tacit.models.histogram import Histogram
 from tacit.models.regression import Regression
 from tacit.pages.interval_rows import Scale, interval
 from tacit.pages.svg import ticks
@@ -120,8 +119,9 @@ def _rows(
     for one, sentence, (low, inner_low, inner_high, high) in zip(kept, sentences, own, strict=False):
         parts = [(low, high, "wide"), (inner_low, inner_high, "inner")]
         if one.name in exact:
-            parts.append((*ends(exact[one.name])[::3], "wide exact"))
-        behind = ends(before[one.name])[::3] if one.name in before else None
+            parts.append((ends(exact[one.name])[0], ends(exact[one.name])[3], "wide exact"))
+        prior = ends(before[one.name]) if one.name in before else None
+        behind = None if prior is None else (prior[0], prior[3])
         mark = float(truth[one.name][0]) if one.name in truth else None
         strip = interval(scale, parts, float(one.values.mean()), label=sentence, behind=behind, truth=mark)
         rows.append((sentence, strip))
@@ -174,11 +174,6 @@ def _axis(posterior: Posterior, one: EffectDraws) -> str:
         assert isinstance(posterior.plan.model, Regression)
         return f"higher or lower in {posterior.plan.model.design(posterior.plan.schema).formula.response}"
     return "share" if one.scale == "share" else str(getattr(posterior.plan.model, "column", "value"))
-
-
-def has_histogram(posterior: Posterior) -> bool:
-    """Whether the natural picture is a histogram."""
-    return isinstance(posterior.plan.model, Histogram)
 
 
 def _factor(log_factor: float) -> str:

@@ -37,7 +37,9 @@ def outlook(posterior: Posterior, splits: Sequence[Split]) -> dict[str, tuple[fl
     """By name, the width of an interval with twice the rows and with twice the budget, over its width now."""
     ratio = None if posterior.surveys else _noise_with_twice(posterior.plan)
     found: dict[str, tuple[float, ...]] = {}
-    for one in answering_splits(posterior, splits) if ratio is not None else ():
+    if ratio is None:
+        return found
+    for one in answering_splits(posterior, splits):
         share = one.privacy_share
         rows = math.sqrt((1 - share) / 2 + share / 4)
         found[one.name] = (rows, math.sqrt(1 - share + share * ratio**2))
