@@ -86,7 +86,7 @@ def test_version_and_help(folder):
     [
         (["check", "no.toml"], "plan="),
         (["check", "."], "folder"),
-        (["check", "rows.csv"], "TOML"),
+        (["check", "rows.csv"], "`tacit init rows.csv`"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json"], "--no-ledger"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--ledger", "l.db"], "--dataset"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--ledger", "l.db", "--no-ledger"], "either"),
@@ -96,7 +96,7 @@ def test_version_and_help(folder):
         (["privatize", "plan.toml", "rows.csv", "-o", "no/o.json", "--no-ledger"], "folder"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--no-ledger", "--dataset", "a/b"], "dataset="),
         (["infer", "no.json", "-o", "p.nc"], "release="),
-        (["infer", "plan.toml", "-o", "p.nc"], "JSON"),
+        (["infer", "plan.toml", "-o", "p.nc"], "not a plan"),
         (["simulate", "plan.toml", "--n", "0", "-o", "s.json"], "n=0"),
         (["simulate", "plan.toml", "--n", "5", "--seed", "-1", "-o", "s.json"], "seed"),
         (["report", "no.nc", "-o", "p.html"], "posterior="),
