@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from tacit._support.files import DATA_SUFFIXES
@@ -39,4 +40,4 @@ def check_kind(path: str | Path, wanted: str, name: str) -> None:
 
 def _short(path: str | os.PathLike[str]) -> str:
     text = Path(path).name
-    return text if len(text) <= 60 else "FILE"
+    return shlex.quote(text) if len(text) <= 60 else "FILE"
