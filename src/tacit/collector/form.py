@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +59,8 @@ class Question:
             raise expected("question", self.name, "to be named by at most 64 letters, digits or _.- characters")
         if not isinstance(self.plan.budget, PureDP):
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to be an epsilon alone")
+        if self.plan.title is not None:
+            raise expected("title", self.plan.title, f"of question {self.name!r} to be left out: people do not see it")
         encoder = self.local_randomizer.encoder
         if not isinstance(self.local_randomizer.protocol, SPOKEN) or not (
             isinstance(encoder, LevelCode | LatticeNumber) or (isinstance(encoder, RowScore) and _has_words(encoder))
@@ -187,8 +189,9 @@ class Form:
     @classmethod
     def of_plans(cls, dataset: str, plans: Mapping[str, Plan]) -> Form:
         """The form whose questions are ``plans``, by their names, each with its own calibrated protocol."""
+        bare = {name: replace(plan, title=None) for name, plan in plans.items()}
         return cls(
-            dataset, tuple(Question(name, plan, plan.local_randomizer().protocol) for name, plan in plans.items())
+            dataset, tuple(Question(name, plan, plan.local_randomizer().protocol) for name, plan in bare.items())
         )
 
     @classmethod

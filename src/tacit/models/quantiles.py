@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.errors import expected
 from tacit.models.cell_family import CellFamily
 from tacit.models.edges import ASKED, bins_of, checked_edges, plain_edges
+from tacit.models.effects import EffectDraws, by_words, condition, effects_of_array, percent
 from tacit.models.groups import checked_by, factors_of
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE
@@ -131,6 +133,23 @@ class Quantiles(CellFamily):
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         return {"count": POSITIVE}
+
+    def question(self, schema: Schema) -> str:
+        """Where do the values lie?"""
+        return f"Where do the values of {in_prose(self.column)} lie{by_words(self.by)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """Every quantile, in every group."""
+        labels, grouped = self.coords(schema), self.by is not None
+
+        def words(*own: str) -> tuple[str, str, str]:
+            where = condition(self.by, own[0]) if grouped else ""
+            said = "half" if float(own[-1]) == 0.5 else percent(float(own[-1]))
+            before = f"{where}{said} of the values of {in_prose(self.column)} are below "
+            return ": ".join(own), before[:1].upper() + before[1:], ""
+
+        axes = [*([labels["group"]] if grouped else []), labels["probability"]]
+        return effects_of_array(draws["quantile"], axes, words)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """One number a probability, in each group."""

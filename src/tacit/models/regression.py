@@ -8,10 +8,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
+from tacit._support.printable import in_prose
 from tacit.errors import InputError, expected
 from tacit.models.coefficient_statements import changed
+from tacit.models.effects import EffectDraws, Scale, effects_of_coefficients, response_words
 from tacit.models.formula import Formula, parse_formula
 from tacit.models.formula_columns import checked, curves_of, reference_code
 from tacit.models.formula_terms import Call, Factor, column_of
@@ -74,6 +76,21 @@ class Regression(Model):
     def in_data_units(self) -> bool:
         """Whether `coefficients` are in the units of the data; otherwise they are in mapped units."""
         return True
+
+    effect_scale: ClassVar[Scale] = "difference"
+    """How a coefficient is read: as so much more of the response, or as so many times its odds or its rate."""
+
+    def question(self, schema: Schema) -> str:
+        """What goes with the response?"""
+        return f"What goes with {in_prose(self.design(schema).formula.response)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """What a step of each covariate goes with; none where coefficients by themselves say nothing."""
+        if not self.in_data_units:
+            return []
+        design = self.design(schema)
+        outcome = response_words(design.formula.response, schema)
+        return effects_of_coefficients(self.coefficients(draws, schema), design, self.effect_scale, outcome)
 
     @abstractmethod
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
