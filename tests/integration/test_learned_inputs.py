@@ -62,8 +62,8 @@ def test_refusals(protocol, prior, sentence):
 
 @pytest.mark.slow
 def test_five_points_are_found_and_not_by_normal_covariates():
-    """Seed 1: 10 surveys of 200,000 people at epsilon = 16. The sum over surveys of (mean - truth) / sd, over sqrt 10, is
-    within 4 in all but 6e-5 of runs where all is right. The planted fault, normal covariates, is about 6 off.
+    """Seed 1: 10 surveys of 200,000 people at epsilon = 16. The sum over surveys of (mean - truth) / sd, over sqrt 10,
+    is within 4 in all but 6e-5 of runs where all is right. The planted fault, normal covariates, is about 6 off.
     """
     plan, rng = local(16.0), np.random.default_rng(1)
     values = [reported(plan, five_points(200_000, rng), rng) for _ in range(10)]
