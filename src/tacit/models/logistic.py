@@ -103,8 +103,9 @@ class LogisticRegression(MomentRegression):
         return "gaussian-covariates" if self.cells(schema).numbers else "exact-cells"
 
     def survey_method(self, randomizer: LocalRandomizer) -> str | None:
-        """Reports of inputs hold the covariates, so that their distribution need not be assumed."""
-        return LEARNED if isinstance(randomizer.protocol, LabelAndVector) else None
+        """Reports of one covariate say how it is distributed, so that it need not be assumed; of several it is slow."""
+        protocol = randomizer.protocol
+        return LEARNED if isinstance(protocol, LabelAndVector) and len(protocol.vector.noise.sd) == 1 else None
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """What the row adds to the sums, its score at a point, or the row itself."""

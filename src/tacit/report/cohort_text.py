@@ -72,10 +72,11 @@ def coefficient_sd(plan: Plan, people: int) -> float:
 
 def _assumed(plan: Plan) -> list[str]:
     assert isinstance(plan.model, MomentRegression)
-    if isinstance(plan.local_randomizer().encoder, RowInputs):
+    encoder = plan.local_randomizer().encoder
+    if isinstance(encoder, RowInputs) and len(encoder.numbers) == 1:
         return [
-            "Assumes: little about how the covariates are distributed. What they are like between their bounds is "
-            "learned from the reports, and how they depend on each other as a normal copula (docs/local.md)."
+            "Assumes: little about how the covariate is distributed. What it is like between its bounds is learned "
+            "from the reports, as a smooth distribution (docs/local.md)."
         ]
     if plan.model.default_method(plan.schema) != "gaussian-covariates":
         return []
