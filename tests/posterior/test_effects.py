@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tacit
-from tacit.models.effects import EffectDraws, percent, rounded, step_of
+from tacit.models.effects import EffectDraws, effects_of_coefficients, percent, rounded, step_of
 from tacit.models.registry import FAMILIES
 
 SCHEMA = tacit.Schema(
@@ -101,6 +103,17 @@ def test_names_cannot_go_on_as_the_sentence():
     model = tacit.LinearRegression(f"cost ~ `{name}`")
     (one,) = model.effects({"theta": np.zeros((1, 2)), "sigma": np.ones(1)}, schema)
     assert repr(name) in one.sentence(0.1, 0.05, 0.2)
+
+
+def test_a_column_that_is_no_plain_product_steps_by_its_own_value():
+    """A coefficient of log(age) is not one of age: the sentence must not speak of ten years."""
+    design = tacit.LinearRegression("cost ~ age").design(SCHEMA)
+    (_, age) = design.columns
+    logged = replace(age, name="log(age)")
+    curved = SimpleNamespace(columns=(logged,), schema=SCHEMA)
+    (one,) = effects_of_coefficients({"log(age)": np.array([3.0])}, curved, "difference", "cost")
+    assert one.before == "1 more in 'log(age)' goes with cost "
+    assert one.values == 3
 
 
 def test_steps_are_round_and_numbers_short():

@@ -153,6 +153,8 @@ def _change(column: Indicator | Scaled, design: DesignMatrix) -> tuple[str, str,
         if not any(isinstance(c, Indicator) and not c.levels for c in design.columns):
             return held, column.name, 1.0
         return f"{held}, compared with {in_prose(str(first))},", column.name, 1.0
+    if not set(column.numbers) <= set(column.name.split(":")):  # a function of them: a step of its own value
+        return f"1 more in {in_prose(column.name)}", column.name, 1.0
     numbers = [design.schema.number(name) for name in column.numbers]
     steps = [step_of(number.low, number.high) for number in numbers]
     said = " times ".join(
