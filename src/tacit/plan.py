@@ -25,6 +25,7 @@ from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, 
 from tacit.mechanisms.registry import DEFAULT, default_mechanism, mechanism_from_plain
 from tacit.models.model import Model
 from tacit.models.registry import DRAWN, FAMILIES
+from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
@@ -79,6 +80,8 @@ class Plan:
         for name, column in self.schema.items():
             if isinstance(column, Number) and not (column.clamp or self.mechanism.takes_unclamped):
                 raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
+        if isinstance(self.model, Regression):
+            self.model.check_offsets(self.schema, taken=self.mechanism.takes_offsets)
         _ = self._calibrated  # refuses what does not fit together, long before data is near
 
     def _repr_html_(self) -> str:

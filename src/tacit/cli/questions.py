@@ -111,9 +111,12 @@ def _column(answer: str, columns: Mapping[str, str | None]) -> str:
 
 
 def _formula(answer: str, columns: Mapping[str, str | None]) -> str:
-    for name in _named(answer):
+    from tacit.models.formula import parse_formula
+
+    parsed = parse_formula(answer)
+    for name in (parsed.response, *parsed.columns):
         if name not in columns:
-            raise InputError(f"Expected {name!r} of the formula to be a column{did_you_mean(name, columns)}.")
+            parsed.no(name, f"to name columns of the file, not {name!r}{did_you_mean(name, columns)}")
     return answer
 
 

@@ -69,7 +69,8 @@ class Question:
             raise expected(
                 "protocol",
                 self.protocol.kind,
-                f"of question {self.name!r} to be one of {known}, the last for scores of logistic regression alone",
+                f"of question {self.name!r} to be one of {known}, the last for scores of logistic regression alone, "
+                "its formula without functions",
             )
         reports = self.protocol.reports
         if reports.size > _MOST_NUMBERS:
@@ -138,7 +139,9 @@ class Question:
 
 def _has_words(encoder: RowScore) -> bool:
     """Whether clients in other languages can encode such a row."""
-    return encoder.sums.link == "logistic" and encoder.sums.radius is None and len(encoder.sums.design) <= _MOST_DESIGN
+    curves = any(isinstance(column, Scaled) and column.number.curves for column in encoder.sums.design)
+    fits = encoder.sums.radius is None and len(encoder.sums.design) <= _MOST_DESIGN
+    return encoder.sums.link == "logistic" and fits and not curves
 
 
 def _score_plain(encoder: RowScore) -> dict[str, Any]:

@@ -27,7 +27,8 @@ _MOST = 100
 class Quantiles(CellFamily):
     """The quantiles of ``column`` at ``probabilities``, from the counts between ``edges``.
 
-    ``quantile`` is about the population that the rows are a sample of, ``rows_quantile`` about the rows. Counts say in
+    ``quantile`` is about the population that the rows are a sample of, ``rows_quantile`` about the rows. Values pile up
+    at bounds, so rows at either bound are counted apart, and a quantile may be the bound itself. Else counts say in
     which bin a quantile lies and not where in it. A draw puts it at the share f of the bin's width on average, f as if
     rows were spread evenly over the bin, and anywhere in the bin otherwise: at either end with probability 0.06, else
     at v^((1 - f) / f), v uniform, which has mean f. So a 95% interval never ends inside a bin that holds all the rest.
@@ -68,8 +69,8 @@ class Quantiles(CellFamily):
         return {**super().to_plain(), "edges": plain_edges(self.edges)}
 
     def table(self, schema: Schema) -> CellTable:
-        """Bins in each group."""
-        return CellTable(bins_of(self.column, self.edges, schema), factors_of(self.by, schema))
+        """Bins in each group; rows at a bound are counted apart."""
+        return CellTable(bins_of(self.column, self.edges, schema, ends=True), factors_of(self.by, schema))
 
     def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
         """Where the shares put the quantiles."""
@@ -89,7 +90,9 @@ class Quantiles(CellFamily):
         shares: list[Any] = []
         for own in points:
             places = np.maximum.accumulate([edges[0], *own, edges[-1]])
-            below = [np.interp(edge, places, levels) for edge in edges]
+            below = np.interp(edges, places, levels)
+            below[[0, -1]] = 0, 1
+            below[[1, -2]] = levels[places <= edges[0]].max(), levels[places >= edges[-1]].min()  # rows at the bounds
             shares.append(np.maximum(np.diff(below), 1e-12))
         return self.cell_rows(np.array(shares).reshape(table.shape), schema, n, rng)
 
@@ -98,7 +101,7 @@ class Quantiles(CellFamily):
 
         inner = self.table(schema).inner
         assert isinstance(inner, Bins)
-        return np.asarray(inner.edges)
+        return np.asarray(inner.places)
 
     def described(self, key: Any, shares: Any, counts: Any | None, schema: Schema) -> Arrays:
         """Quantiles within each group; of rows and of the population with the same place in a bin."""
@@ -124,7 +127,7 @@ class Quantiles(CellFamily):
     @property
     def site_parameters(self) -> tuple[str, ...]:
         """The rows of each site are its own."""
-        return ("rows_quantile",)
+        return ("rows_quantile",) if self.by is None else ("rows_quantile", "count")
 
     @property
     def supports(self) -> Mapping[str, str]:

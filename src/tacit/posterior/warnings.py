@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.models.prior_draws import BALL, clamped_share
 from tacit.models.replicated_sums import distances
+from tacit.models.score_model import ScorePrior
 from tacit.models.score_noise import ScoreNoise
 from tacit.posterior.convergence import divergent, failure_of, finite
 
@@ -143,7 +144,8 @@ def _about_the_data(posterior: Posterior, *, fits: bool) -> list[str]:
                 "The release and the prior contradict each other: the posterior lies where the prior has hardly any "
                 "weight. Say a wider prior."
             )
-    clamped = {} if model.models_clamping else _clamped(posterior)
+    alone = isinstance(posterior.whole_prior(), ScorePrior)  # of coefficients, which say nothing about covariates
+    clamped = {} if model.models_clamping or alone else _clamped(posterior)
     if (moved := clamped.pop(BALL, 0.0)) > _MUCH_MOVED:
         found.append(
             f"About {100 * moved:.0f}% of the rows have covariates outside the ball, as the model sees it, and were "
