@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tacit
-from tacit.models.effects import EffectDraws, effects_of_coefficients, percent, rounded, step_of
+from tacit.models.effects import EffectDraws, percent, rounded, step_of
 from tacit.models.registry import FAMILIES
 
 SCHEMA = tacit.Schema(
@@ -105,15 +103,12 @@ def test_names_cannot_go_on_as_the_sentence():
     assert repr(name) in one.sentence(0.1, 0.05, 0.2)
 
 
-def test_a_column_that_is_no_plain_product_steps_by_its_own_value():
+def test_a_function_steps_by_its_own_value_and_a_piece_of_a_curve_is_no_answer():
     """A coefficient of log(age) is not one of age: the sentence must not speak of ten years."""
-    design = tacit.LinearRegression("cost ~ age").design(SCHEMA)
-    (_, age) = design.columns
-    logged = replace(age, name="log(age)")
-    curved = SimpleNamespace(columns=(logged,), schema=SCHEMA)
-    (one,) = effects_of_coefficients({"log(age)": np.array([3.0])}, curved, "difference", "cost")
-    assert one.before == "1 more in 'log(age)' goes with cost "
-    assert one.values == 3
+    found = effects(tacit.LinearRegression("cost ~ log(age) + poly(mood, 2)"), [0, 0.3, 0.2, 0.1], sigma=0.1)
+    assert list(found) == ["log(age)"]
+    assert found["log(age)"].before == "1 more in 'log(age)' goes with cost "
+    assert found["log(age)"].values == pytest.approx(0.3 * 500 / (math.log(4) / 2)), "mapped over log 20 to log 80"
 
 
 def test_steps_are_round_and_numbers_short():
