@@ -110,7 +110,12 @@ def _measure(path: Path) -> dict[str, Any]:
 def main() -> None:
     if "--time" in sys.argv:
         sizes = {"warmup": WARMUP, "draws": DRAWS, "chains": CHAINS}
-        print(json.dumps(tacit_times(Path(sys.argv[-2]), None, sizes, float(sys.argv[-1]), "")))
+        import tacit
+
+        path = Path(sys.argv[-2])
+        normal = tacit.Reports.load(path).plan.model.family == "logistic"  # what the model beside it assumes of inputs
+        method = "gaussian-covariates" if normal else None
+        print(json.dumps(tacit_times(path, method, sizes, float(sys.argv[-1]), "")))
         return
     parser = argparse.ArgumentParser()
     parser.add_argument("--reports", type=int, default=REPORTS)

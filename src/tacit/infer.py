@@ -320,6 +320,10 @@ def method_for(problem: Problem, method: str | None) -> str:
             raise expected("method", method, f"to be one for {kind}: {', '.join(known)}")
         return method if method is not None else next(iter(known))
     central, local = bool(problem.sites), bool(problem.surveys)
+    if method is None and local and not central:
+        assert isinstance(problem.model, LocalModel)  # or there would be no reports
+        usual = {problem.model.survey_method(one.local_randomizer) for one in problem.surveys}
+        method = usual.pop() if len(usual) == 1 else None
     return method_name(problem.model, problem.schema, method, central=central, local=local)
 
 

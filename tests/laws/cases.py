@@ -36,12 +36,13 @@ PLANS = {
     for kind, budget in BUDGETS.items()
 }
 
-# Every method of every family, on the family's first example.
+# Every method of every family that takes releases, on the family's first example.
 METHODS = {
     f"{name}-{method}": (example, method)
     for name, example in EXAMPLES.items()
     if name.endswith("-0")
-    for method in example.model.methods
+    for method, found in example.model.methods.items()
+    if found.central
 }
 # The default and the naive one, for distributions that take long.
 MAIN_METHODS = {

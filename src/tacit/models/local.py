@@ -28,6 +28,10 @@ class LocalModel(ABC):
         name, value = next(iter(cohort.to_plain().items()))
         raise expected(name, value, f"to be left out: the protocol {protocol!r} has none")
 
+    def survey_method(self, randomizer: LocalRandomizer) -> str | None:
+        """The method for reports of such devices alone, where it is not the family's default one."""
+        return None
+
     @abstractmethod
     def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """All that a method needs of the reports (N, m), as one list of numbers.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.bibliography import JU_2022, KULKARNI_2021, Paper
+from tacit.bibliography import HOFFMAN_2014, JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
 from tacit.models.effects import Scale
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tacit.likelihoods.link_moments import Link
     from tacit.samplers.logistic_inputs import LabelledReports
 
+LEARNED = "learned-covariates"
 _MOST_INPUTS = 4  # covariates, for reports of inputs: their likelihood is a sum over a grid
 
 
@@ -88,11 +89,23 @@ class LogisticRegression(MomentRegression):
             "exact-cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
             **by_moments(_inputs),
             "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,)),
+            LEARNED: Method(
+                with_reports(_sums_alone, _learned),
+                thin=2,
+                surveys=True,
+                central=False,
+                papers=(HOFFMAN_2014,),
+            ),
         }
 
     def default_method(self, schema: Schema) -> str:
         """``exact-cells`` where the response depends on levels alone, else ``gaussian-covariates``."""
         return "gaussian-covariates" if self.cells(schema).numbers else "exact-cells"
+
+    def survey_method(self, randomizer: LocalRandomizer) -> str | None:
+        """Reports of one covariate say how it is distributed, so that it need not be assumed; of several it is slow."""
+        protocol = randomizer.protocol
+        return LEARNED if isinstance(protocol, LabelAndVector) and len(protocol.vector.noise.sd) == 1 else None
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """What the row adds to the sums, its score at a point, or the row itself."""
@@ -140,7 +153,7 @@ def _labelled(randomizer: LocalRandomizer) -> LabelledReports:
 
 
 def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
-    """From reports of x and y: the parameters by NUTS, everybody's own row integrated out."""
+    """From reports of x and y: the parameters by NUTS, everybody's own row integrated out, x normal."""
     from tacit.samplers.logistic_inputs import logistic_inputs_chain
 
     model, prior = problem.model, problem.prior
@@ -149,7 +162,31 @@ def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
     surveys = [_labelled(survey.local_randomizer) for survey in problem.surveys]
     numbers = prior.numbers(model.cells(problem.schema))
     chain = logistic_inputs_chain(moments(model, problem.schema), surveys, numbers, settings)
+    return _by_family(chain, problem)
 
+
+def _learned(problem: Problem, settings: SamplerSettings) -> Chain:
+    """The same with the distribution of x learned, between its bounds; of the prior what it says of theta."""
+    from tacit.samplers.learned_inputs import learned_inputs_chain
+
+    model, prior = problem.model, problem.prior
+    assert isinstance(model, LogisticRegression)
+    assert isinstance(prior, MomentPrior)
+    if prior.theta_radius is not None:
+        raise expected(
+            "prior theta_radius", prior.theta_radius, f"to be left out for {LEARNED!r}; 'gaussian-covariates' takes it"
+        )
+    surveys = [_labelled(survey.local_randomizer) for survey in problem.surveys]
+    counts = [survey.n for survey in problem.surveys]
+    chain = learned_inputs_chain(surveys, counts, prior.of_coefficients(model.cells(problem.schema)), settings)
+    return _by_family(chain, problem)
+
+
+def _sums_alone(_problem: Problem, _settings: SamplerSettings) -> Chain:
+    raise expected("method", LEARNED, f"to be for reports of {INPUTS!r}; sums say too little about the covariates")
+
+
+def _by_family(chain: Chain, problem: Problem) -> Chain:
     def by_family(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)
         return named(draws, problem), info

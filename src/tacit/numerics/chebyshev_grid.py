@@ -16,10 +16,14 @@ import numpy as np
 _AT_ONCE = 2**21  # numbers held at once
 
 
+def axis_nodes(half_width: Any, count: int) -> Any:
+    """The nodes (count,) on one axis of a box."""
+    return half_width * np.cos(math.pi * (np.arange(count) + 0.5) / count)
+
+
 def grid_nodes(half_widths: Any, count: int) -> Any:
     """The nodes (count^d, d) of the box with these ``half_widths`` around 0."""
-    own = np.cos(math.pi * (np.arange(count) + 0.5) / count)
-    axes = np.meshgrid(*(half * own for half in half_widths), indexing="ij")
+    axes = np.meshgrid(*(axis_nodes(half, count) for half in half_widths), indexing="ij")
     return np.stack([axis.reshape(-1) for axis in axes], axis=1)
 
 

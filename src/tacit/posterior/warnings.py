@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tacit.models.logistic import LEARNED
 from tacit.models.prior_draws import BALL, clamped_share
 from tacit.models.replicated_sums import distances
 from tacit.models.score_model import ScorePrior
@@ -144,7 +145,8 @@ def _about_the_data(posterior: Posterior, *, fits: bool) -> list[str]:
                 "The release and the prior contradict each other: the posterior lies where the prior has hardly any "
                 "weight. Say a wider prior."
             )
-    alone = isinstance(posterior.whole_prior(), ScorePrior)  # of coefficients, which say nothing about covariates
+    # Of coefficients alone a prior says nothing about covariates, and learned ones lie between their bounds.
+    alone = isinstance(posterior.whole_prior(), ScorePrior) or posterior.method == LEARNED
     clamped = {} if model.models_clamping or alone else _clamped(posterior)
     if (moved := clamped.pop(BALL, 0.0)) > _MUCH_MOVED:
         found.append(

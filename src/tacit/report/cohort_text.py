@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.mechanisms.local import Local
+from tacit.models.input_reports import RowInputs
 from tacit.models.moment_regression import MomentRegression
 from tacit.models.score_reports import RowScore
 from tacit.plan import Plan
@@ -71,6 +72,12 @@ def coefficient_sd(plan: Plan, people: int) -> float:
 
 def _assumed(plan: Plan) -> list[str]:
     assert isinstance(plan.model, MomentRegression)
+    encoder = plan.local_randomizer().encoder
+    if isinstance(encoder, RowInputs) and len(encoder.numbers) == 1:
+        return [
+            "Assumes: little about how the covariate is distributed. What it is like between its bounds is learned "
+            "from the reports, as a smooth distribution (docs/local.md)."
+        ]
     if plan.model.default_method(plan.schema) != "gaussian-covariates":
         return []
     return [

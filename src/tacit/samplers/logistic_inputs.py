@@ -7,13 +7,13 @@ A report's density is that of x, normal, times the probability of its label give
 * a label's part is a smooth function of the report of x, one for each label, and is summed on a Chebyshev grid
   (`chebyshev_grid`) over the bounds of x widened by 6.5 standard deviations of the noise.
 
-Error. The label's part is g(eta) = log(E[expit(u)] + a E[expit(-u)]), u ~ N(eta, a variance that all share), eta linear
-in the report, a = e^-epsilon. The nearest singularities of g are pi away from the real line (without any spread of u; a
-spread smooths it). Over a box in which coordinate j moves eta by at most r_j a grid of m nodes an axis is off by about
-rho^-m a report, rho = (pi + sqrt(pi^2 + r^2)) / r with r the largest r_j (Trefethen 2013, theorem 8.2). Noise of
-variance s^2 shrinks r: for one covariate of variance S and slope theta, r = S theta (1 + 6.5 s) / (S + s^2). At
-epsilon = 2, delta = 1e-5, S = 0.1 and theta = 4 it is 0.36, 0.25, 0.21 and 0.18 with 1 to 4 covariates, and rho^-m is
-2e-25, 6e-23, 2e-15 and 2e-11.
+Error. On each axis a grid of m nodes is off by about rho^-m a report (Trefethen 2013, theorem 8.2), with rho = c +
+sqrt(c^2 + 1), where no singularity is nearer to the real axis than c times half the box. Whatever the distribution of x
+in [-1, 1] is, the density of a report is exp(-z^2 / (2 s^2)) E[weight exp(z x / s^2)], s the noise and the weight
+positive. While |Im z| < pi s^2 / 2 all exp(z x / s^2) lie in one half plane and cannot cancel. So c = pi s^2 / 2 / (1 +
+6.5 s) will do for `learned_inputs`, and m follows from s alone: rho^-m < 1e-8, unless `NODES` allows fewer. It does for
+s below 0.24 with one covariate, 1.35 with two, 6.0 with three and 16 with four. With x normal singularities are farther
+away: those of the label's part are pi away from the real line of the predictor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.samplers.input_chain import input_chain
 from tacit.samplers.marginal_likelihood_glm import GlmCoordinates, GlmPriorParameters
 
-NODES = {1: 20, 2: 16, 3: 10, 4: 7}  # on each axis, by the number of covariates
+NODES = {1: (20, 512), 2: (16, 64), 3: (10, 16), 4: (7, 9)}  # least and most on an axis, by the number of covariates
+_ERROR = 1e-8
 _SPREAD = 6.5
 _NORMAL = np.linspace(-8.0, 8.0, 41)
 _NORMAL_WEIGHTS = np.exp(-(_NORMAL**2) / 2) / np.exp(-(_NORMAL**2) / 2).sum()
@@ -55,8 +56,11 @@ class LabelledReports:
 
     @property
     def nodes(self) -> int:
-        """Of the grid, on each axis."""
-        return NODES[len(self.noise)]
+        """Of the grid, on each axis: so many that rho^-nodes is below 1e-8, if they are allowed."""
+        least, most = NODES[len(self.noise)]
+        strip = math.pi * np.asarray(self.noise) / 2 / self.half_widths  # half its width over that of the box
+        rho = float(np.min(strip + np.sqrt(strip**2 + 1)))
+        return min(max(least, math.ceil(-math.log(_ERROR) / math.log(rho))), most)
 
     @property
     def size(self) -> int:
