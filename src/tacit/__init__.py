@@ -43,22 +43,27 @@ from tacit.models.exponential import Exponential as Exponential
 from tacit.models.exponential import GammaPrior as GammaPrior
 from tacit.models.geometric import Geometric as Geometric
 from tacit.models.histogram import Histogram as Histogram
+from tacit.models.likelihood import Likelihood as Likelihood
+from tacit.models.likelihood import Parameter as Parameter
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression
 from tacit.models.mean import Mean as Mean
 from tacit.models.moment_prior import MomentPrior as MomentPrior
+from tacit.models.negative_binomial_regression import NegativeBinomialRegression as NegativeBinomialRegression
 from tacit.models.network import Network as Network
 from tacit.models.normal import Normal as Normal
 from tacit.models.normal import NormalPrior as NormalPrior
 from tacit.models.normal_mean import MeanPrior as MeanPrior
 from tacit.models.normal_mean import NormalMean as NormalMean
+from tacit.models.ordinal_regression import OrdinalRegression as OrdinalRegression
 from tacit.models.poisson import Poisson as Poisson
 from tacit.models.poisson_regression import PoissonRegression as PoissonRegression
 from tacit.models.quantiles import Quantiles as Quantiles
 from tacit.models.shares import Shares as Shares
 from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
+from tacit.models.weibull_regression import WeibullRegression as WeibullRegression
 from tacit.partial_sums import Partial as Partial
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
@@ -113,6 +118,7 @@ __all__ = [
     "Histogram",
     "InputError",
     "Ledger",
+    "Likelihood",
     "LinearPrior",
     "LinearRegression",
     "Local",
@@ -120,12 +126,15 @@ __all__ = [
     "Mean",
     "MeanPrior",
     "MomentPrior",
+    "NegativeBinomialRegression",
     "Network",
     "Newton",
     "Normal",
     "NormalMean",
     "NormalPrior",
     "Number",
+    "OrdinalRegression",
+    "Parameter",
     "Partial",
     "Person",
     "Plan",
@@ -152,6 +161,7 @@ __all__ = [
     "StatisticalQuery",
     "TableCalibration",
     "TacitError",
+    "WeibullRegression",
     "__version__",
     "audit",
     "bounds",

@@ -204,6 +204,22 @@ JU_2022 = Paper(
     _NEURIPS,
     2022,
 )
+LAWLESS_1987 = Paper(
+    "lawless1987",
+    "article",
+    ("Lawless, Jerald F.",),
+    "Negative Binomial and Mixed Poisson Regression",
+    "Canadian Journal of Statistics",
+    1987,
+)
+MCCULLAGH_1980 = Paper(
+    "mccullagh1980",
+    "article",
+    ("McCullagh, Peter",),
+    "Regression Models for Ordinal Data",
+    "Journal of the Royal Statistical Society, Series B",
+    1980,
+)
 HOFFMAN_2014 = Paper(
     "hoffman2014",
     "article",

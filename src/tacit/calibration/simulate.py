@@ -28,6 +28,7 @@ from tacit.infer import (
 )
 from tacit.mechanisms.local import Local
 from tacit.models.cohort_method import cohort_numbers, survey_sums
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Prior
 from tacit.models.moment_regression import MomentRegression
 from tacit.models.score_model import ScorePrior
@@ -184,7 +185,6 @@ def _scored(
 ) -> tuple[Mapping[str, Any], Any]:
     """Coefficients and rows for scores in rounds, which say nothing about how covariates are distributed."""
     model, said = plan.model, prior_of(plan, prior)
-    assert isinstance(model, MomentRegression)
     assert isinstance(said, ScorePrior)
     if misspecification is not None and misspecification.kind in SHAPES:
         raise expected(
@@ -192,6 +192,10 @@ def _scored(
             misspecification.kind,
             "to be another: covariates of all shapes are made up for scores anyway",
         )
+    if isinstance(model, LikelihoodModel):
+        parameters = model.draw_parameters(said, plan.schema, rng) if parameters is None else parameters
+        return parameters, model.draw_rows(dict(parameters), plan.schema, n, rng)
+    assert isinstance(model, MomentRegression)
     if parameters is None:
         parameters = {"theta": said.fixed().theta_sd * rng.standard_normal(len(model.design(plan.schema).columns))}
     return parameters, draw_score_rows(model, plan.schema, parameters["theta"], n, rng)

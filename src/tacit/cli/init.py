@@ -49,31 +49,33 @@ def _asked(columns: dict[str, str | None]) -> Any:
     from tacit.mechanisms.registry import DEFAULT
     from tacit.models.formula import parse_formula
     from tacit.models.model import required
-    from tacit.models.registry import FAMILIES
+    from tacit.models.registry import FAMILIES, SCORED
     from tacit.plan import Plan
 
+    families = {**FAMILIES, **SCORED}
     say(f"Columns: {', '.join(columns)}")
-    say(f"Families: {', '.join(FAMILIES)}")
+    say(f"Families: {', '.join(families)}")
     say("For a number start with mean, which assumes no shape; for its distribution histogram or quantiles; for levels")
     say("bernoulli or categorical.")
-    family = _until("Family", lambda answer: answer if answer in FAMILIES else _no("to be one of the families"))
+    family = _until("Family", lambda answer: answer if answer in families else _no("to be one of the families"))
     model: dict[str, Any] = {"family": family}
-    if "formula" in FAMILIES[family].__dataclass_fields__:
+    if "formula" in families[family].__dataclass_fields__:
         model["formula"] = _until("Formula (response ~ one + another)", lambda answer: _formula(answer, columns))
         parsed = parse_formula(model["formula"])
         used = list(dict.fromkeys([parsed.response, *(name for term in parsed.terms for name in term)]))
     else:
         model["column"] = _until("Column", lambda answer: answer if answer in columns else _no("to be a column"))
         used = [model["column"]]
-    missing = [name for name in required(FAMILIES[family]) if name not in model]
+    missing = [name for name in required(families[family]) if name not in model]
     for name in missing:
         last = name == missing[-1]
         model[name] = _until(
-            f"{name}, {FAMILIES[family].__dataclass_fields__[name].metadata.get('asks', 'which the family needs')}",
-            lambda answer, name=name, last=last: _said(FAMILIES[family], {**model, name: answer}, name, whole=last),
+            f"{name}, {families[family].__dataclass_fields__[name].metadata.get('asks', 'which the family needs')}",
+            lambda answer, name=name, last=last: _said(families[family], {**model, name: answer}, name, whole=last),
         )
     by = model.get("by", [])
     used += [by] if isinstance(by, str) else by
+    used += [model["event"]] if "event" in model else []
     say("Bounds and levels come from what you know, never from these rows.")
     schema = {
         name: _until(f"{name}: two numbers (bounds), or the levels, with commas between them", _declared)
