@@ -44,7 +44,7 @@ from tacit.models.exponential import GammaPrior as GammaPrior
 from tacit.models.geometric import Geometric as Geometric
 from tacit.models.histogram import Histogram as Histogram
 from tacit.models.likelihood import Likelihood as Likelihood
-from tacit.models.likelihood import Parameter as Parameter
+from tacit.models.likelihood_declaration import Parameter as Parameter
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from tacit.errors import InputError, did_you_mean, expected
+from tacit.models.likelihood_declaration import Parameter, checked_declaration
 from tacit.models.likelihood_model import LikelihoodModel, MadeUpRows
 from tacit.models.likelihood_source import digest_of, known_function
 from tacit.models.model import Example, Prior
@@ -17,41 +18,12 @@ from tacit.models.regression import parsed_points
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_rows import draw_columns, raw_cells
 from tacit.models.support import POSITIVE, SHARE
+from tacit.numerics.even_points import even_points
 from tacit.runtime.chain import Arrays
 from tacit.schema import Category, Schema
 
-_SUPPORTS = ("real", "positive", "share")
-_NAME = re.compile(r"[^\W\d]\w{0,63}")
-_MOST_PARAMETERS = 30
 _MOST_RESPONSES, _ROWS, _FINE = 512, 48, 8
 _NODES = 96  # of a number that may be anything between its bounds
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One unknown number: its ``support``, and the normal prior of its value, its logarithm or its logit.
-
-    ``support`` is "real", "positive" (the prior is that of the logarithm) or "share" (of the logit).
-    """
-
-    mean: float
-    sd: float
-    support: str = "real"
-
-    def __post_init__(self) -> None:
-        for name, value in (("mean", self.mean), ("sd", self.sd)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e6 < value < 1e6:
-                raise expected(name, value, "of a parameter to be a number")
-        if not self.sd > 0:
-            raise expected("sd", self.sd, "of a parameter to be above 0")
-        if self.support not in _SUPPORTS:
-            raise expected("support", self.support, f"to be one of {', '.join(_SUPPORTS)}")
-
-    def value(self, real: Any, np: Any) -> Any:
-        """The parameter from its place on the real line."""
-        if self.support == "positive":
-            return np.exp(real)
-        return 1 / (1 + np.exp(-real)) if self.support == "share" else real
 
 
 @dataclass(frozen=True)
@@ -80,7 +52,7 @@ class Likelihood(LikelihoodModel):
             object.__setattr__(self, "digest", digest_of(self.log_density))
             object.__setattr__(self, "name", self.name or self.log_density.__name__)
         parameters = dict(self.parameters) if isinstance(self.parameters, tuple) else self.parameters
-        checked = _checked(parameters, self.columns, self.response, self.clip, self.whole, self.name)
+        checked = checked_declaration(parameters, self.columns, self.response, self.clip, self.whole, self.name)
         for name, value in zip(("parameters", "columns", "response", "clip"), checked, strict=True):
             object.__setattr__(self, name, value)
 
@@ -88,6 +60,10 @@ class Likelihood(LikelihoodModel):
     def examples(cls) -> tuple[Example[Self], ...]:
         """None: everybody brings their own."""
         return ()
+
+    @property
+    def _declared(self) -> dict[str, Parameter]:
+        return dict(self.parameters)
 
     @property
     def _function(self) -> Callable[[Any, Any], Any]:
@@ -102,11 +78,11 @@ class Likelihood(LikelihoodModel):
     def coordinates(self, schema: Schema) -> tuple[str, ...]:
         """The parameters."""
         self._check(schema)
-        return tuple(name for name, _ in self.parameters)
+        return tuple(name for name in self._declared)
 
     def read_columns(self, schema: Schema) -> tuple[str, ...]:
         """Those that it names."""
-        return self.columns
+        return tuple(self.columns)
 
     def inputs(self, columns: Mapping[str, Any], schema: Schema) -> Arrays:
         """Numbers as they are, levels by their place."""
@@ -129,11 +105,10 @@ class Likelihood(LikelihoodModel):
     def made_up_rows(self, schema: Schema) -> MadeUpRows:
         """Numbers spread evenly over their bounds, levels alike, with every response or a fine grid of them."""
         import numpy as np
-        from scipy.stats import qmc
 
         given = [name for name in self.columns if name not in self.response]
         count = _ROWS if given else 1
-        spread = qmc.Halton(max(len(given), 1), seed=2).random(count)
+        spread = even_points(max(len(given), 1), count)
         grids = [self._responses(name, schema) for name in self.response]
         size = prod(len(values) for values, _ in grids)
         rows: Arrays = {}
@@ -168,14 +143,15 @@ class Likelihood(LikelihoodModel):
     def named(self, t: Any, schema: Schema, np: Any) -> Arrays:
         """Each parameter on its own scale."""
         return {
-            name: one.value(one.mean + one.sd * t[..., place], np) for place, (name, one) in enumerate(self.parameters)
+            name: one.value(one.mean + one.sd * t[..., place], np)
+            for place, (name, one) in enumerate(self._declared.items())
         }
 
     def coordinate_prior(self, said: ScorePrior, mean: Any, sd: Any, schema: Schema) -> tuple[Any, Any]:
         """Standard normal, but for those whose mean and sd are said."""
         import numpy as np
 
-        own, names = dict(self.parameters), [name for name, _ in self.parameters]
+        own, names = self._declared, list(self._declared)
         means, sds = np.zeros(len(names)), np.ones(len(names))
         for name, at, by in said.coefficients:
             if name not in own:
@@ -186,7 +162,7 @@ class Likelihood(LikelihoodModel):
 
     def changed_prior(self, default: Prior, changes: Mapping[str, Any], schema: Schema) -> Prior:
         """A parameter's name gives the mean and the sd of its value, its logarithm or its logit."""
-        names = [name for name, _ in self.parameters]
+        names = list(self._declared)
         for name in changes:
             if name not in names:
                 raise expected("prior", name, f"to be a parameter: {', '.join(names)}{did_you_mean(name, names)}")
@@ -204,7 +180,7 @@ class Likelihood(LikelihoodModel):
         nodes = _NODES * _FINE if len(self.response) == 1 else _NODES
         grids = [self._responses(name, schema, nodes) for name in self.response]
         meshes = [mesh.reshape(-1) for mesh in np.meshgrid(*(values for values, _ in grids), indexing="ij")]
-        values = {name: jnp.asarray(parameters[name]) for name, _ in self.parameters}
+        values = {name: jnp.asarray(parameters[name]) for name in self._declared}
 
         def chosen(given: Any, key: Any) -> Any:
             def at(responses: Any) -> Any:
@@ -246,8 +222,8 @@ class Likelihood(LikelihoodModel):
             return jax.random.categorical(key, jnp.where(jnp.isnan(logits), -jnp.inf, logits), axis=1)
 
         with float64(), on_processor():
-            values = {name: jnp.asarray(draws[name]) for name, _ in self.parameters}
-            keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), len(draws[self.parameters[0][0]]))
+            values = {name: jnp.asarray(draws[name]) for name in self._declared}
+            keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), len(draws[next(iter(self._declared))]))
             places = np.asarray(jax.jit(lambda given: jax.lax.map(lambda one: at(*one), given))((values, keys)))
         found = np.stack([np.asarray(mesh)[places] for mesh in meshes], axis=-1)
         return found[..., 0] if len(meshes) == 1 else found
@@ -260,7 +236,7 @@ class Likelihood(LikelihoodModel):
 
         from tacit.runtime.backend import float64, on_processor
 
-        made, at, density = self.made_up_rows(schema).rows, np.zeros(len(self.parameters)), self.row_density(schema)
+        made, at, density = self.made_up_rows(schema).rows, np.zeros(len(self._declared)), self.row_density(schema)
         with float64(), on_processor():
             every = max(1, next(iter(made.values())).size // 64)
             rows = {name: jnp.asarray(values.reshape(-1)[::every]) for name, values in made.items()}
@@ -288,7 +264,7 @@ class Likelihood(LikelihoodModel):
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Single numbers."""
-        return {name: () for name, _ in self.parameters}
+        return dict.fromkeys(self._declared, ())
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
         """No axes."""
@@ -298,7 +274,7 @@ class Likelihood(LikelihoodModel):
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         words = {"positive": POSITIVE, "share": SHARE}
-        return {name: words[one.support] for name, one in self.parameters if one.support in words}
+        return {name: words[one.support] for name, one in self._declared.items() if one.support in words}
 
     def to_plain(self) -> dict[str, Any]:
         """Its name, the digest of its source and what is declared: no code."""
@@ -311,7 +287,7 @@ class Likelihood(LikelihoodModel):
             "whole": self.whole,
             "clip": self.clip,
             "parameters": {
-                name: {"mean": one.mean, "sd": one.sd, "support": one.support} for name, one in self.parameters
+                name: {"mean": one.mean, "sd": one.sd, "support": one.support} for name, one in self._declared.items()
             },
         }
 
@@ -332,34 +308,5 @@ class Likelihood(LikelihoodModel):
         ):
             raise InputError("Expected parameters of [model] to say the mean, the sd and the support of each.")
         declared = {name: Parameter(**one) for name, one in parameters.items()}
-        return cls(None, **{**table, "parameters": declared})
-
-
-def _checked(
-    parameters: object, columns: object, response: object, clip: object, whole: object, name: object
-) -> tuple[tuple[tuple[str, Parameter], ...], tuple[str, ...], tuple[str, ...], float]:
-    """What a likelihood declares, as the fields hold it; refuses what it cannot be."""
-    if not isinstance(parameters, Mapping) or not 1 <= len(parameters) <= _MOST_PARAMETERS:
-        raise expected("parameters", parameters, f"to map 1 to {_MOST_PARAMETERS} names to a tacit.Parameter each")
-    for key, one in parameters.items():
-        if not isinstance(key, str) or not _NAME.fullmatch(key):
-            raise expected("parameter", key, "to be named by a word of letters, digits and _")
-        if not isinstance(one, Parameter):
-            raise expected(f"parameter {key}", one, "to be a tacit.Parameter")
-    found: list[tuple[str, ...]] = []
-    for label, value in (("columns", columns), ("response", response)):
-        several = (value,) if isinstance(value, str) else value
-        if not isinstance(several, list | tuple) or not several or not all(isinstance(one, str) for one in several):
-            raise expected(label, value, "to name one or more columns")
-        if len(set(several)) < len(several):
-            raise expected(label, list(several), "to name each column once")
-        found.append(tuple(several))
-    if not set(found[1]) <= set(found[0]):
-        raise expected("response", list(found[1]), f"to be among the columns, {', '.join(found[0])}")
-    if isinstance(clip, bool) or not isinstance(clip, int | float) or not 0.1 <= clip <= 1000:
-        raise expected("clip", clip, "to be a number from 0.1 to 1000: the longest that a row's score may be")
-    if not isinstance(whole, bool):
-        raise expected("whole", whole, "to be True or False")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise expected("name", name, "to be a word of letters, digits and _")
-    return tuple(parameters.items()), found[0], found[1], float(clip)
+        said: dict[str, Any] = {**table, "parameters": declared}
+        return cls(None, **said)

@@ -19,6 +19,7 @@ from tacit.models.model import Prior
 from tacit.models.regression import Regression
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_rows import draw_covariates
+from tacit.numerics.even_points import even_points
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.score_tables import STEPS
@@ -121,13 +122,12 @@ class LikelihoodRegression(Regression, LikelihoodModel):
         """Normal covariates, spread evenly."""
         import numpy as np
         from scipy.special import ndtri
-        from scipy.stats import qmc
 
         size = self.covariates(schema)
         count = STAND_INS if size > 1 else 1
         z = np.zeros((count, size))
         if size > 1:
-            z[:, 1:] = ndtri(qmc.Halton(size - 1, seed=1).random(count))
+            z[:, 1:] = ndtri(even_points(size - 1, count))
             z[:, 1:] -= z[:, 1:].mean(axis=0)
             z[:, 1:] = z[:, 1:] @ np.linalg.inv(np.linalg.cholesky(np.cov(z[:, 1:].T, ddof=0).reshape(size - 1, -1))).T
         responses, base = self.responses(schema)

@@ -10,6 +10,7 @@ from tacit.errors import expected
 from tacit.models.likelihood_regression import LikelihoodRegression, Scalar
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE
+from tacit.numerics.even_points import even_points
 from tacit.runtime.chain import Arrays
 from tacit.schema import Number, Schema
 
@@ -86,9 +87,8 @@ class WeibullRegression(LikelihoodRegression):
     def responses(self, schema: Schema) -> tuple[Arrays, Any]:
         """Events along the time until a made-up row is cut short, and that it is: at the end, or anywhere before."""
         import numpy as np
-        from scipy.stats import qmc
 
-        ends = 2 * np.minimum(1.0, 0.15 + 1.7 * qmc.Halton(1, seed=3).random(97))
+        ends = 2 * np.minimum(1.0, 0.15 + 1.7 * even_points(1, 97))
         soon, none = np.full_like(ends, 2 * _SOONEST), np.zeros_like(ends)
         edges = soon * (ends / soon) ** np.linspace(0, 1, _TIMES + 1)
         times = np.concatenate([soon, np.sqrt(edges[:, 1:] * edges[:, :-1]), ends], axis=1)
