@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -41,8 +42,10 @@ from tacit.reports import Group, Reports, as_reports, is_reports_file
 from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
+from tacit.runtime.quiet import quiet_compiler
 from tacit.schema import Schema
 
+_log = logging.getLogger(__name__)
 _MOST_DRAWS = 10**7
 _MOST_LEAPFROG_STEPS = 1024
 
@@ -107,6 +110,7 @@ def infer(
     )
     name = method_for(problem, method)
     _check_pools(problem, name)
+    _log.info("infer: %s by the method %s, %d chains of %d draws", plan.model.family, name, chains, draws)
     if scored:
         values, said = cohort_numbers(problem, scored), settled_prior(problem, scored)
     else:
@@ -133,6 +137,7 @@ def infer(
         },
     )
     posterior = Posterior(tree)
+    _log.info("infer: drawn, seed %d", seed)
     if not anyway and (failure := posterior.failure()) is not None:
         raise RefusedError(failure)
     return posterior
@@ -301,7 +306,11 @@ def _changed(model: Model, schema: Schema, default: Prior, prior: Prior | Mappin
     if isinstance(prior, Mapping):
         return model.changed_prior(default, prior, schema)
     if type(prior) is not type(default):
-        raise expected("prior", prior, f"to be a {type(default).__name__} or a mapping of its numbers")
+        named = ", ".join(f"{name!r}: {value!r}" for name, value in list(default.to_plain().items())[:2])
+        example = f"{{{named}}}" if named else f"a {type(default).__name__}"
+        raise expected(
+            "prior", prior, f"to be a mapping of its numbers such as {example}, or a {type(default).__name__}"
+        )
     return prior
 
 
@@ -374,6 +383,7 @@ def posterior_arrays(
 
     check_not_forked()
     check_address_space()
+    quiet_compiler()
     from tacit.runtime.backend import run
 
     central, unit = problem.released()

@@ -89,6 +89,7 @@ class LikelihoodRegression(Regression, LikelihoodModel):
         design = self.design(schema)
         if not design.formula.intercept:
             raise expected("formula", self.formula, "to have an intercept: leave out - 1 or + 0")
+        self.check_offsets(schema, taken=False)
         return (*design.names, *(one.name for one in self.scalars(schema)))
 
     def read_columns(self, schema: Schema) -> tuple[str, ...]:

@@ -18,10 +18,17 @@ import jax.numpy as jnp
 
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.group_means import log_clt, log_prior, population_near, resample
+from tacit.samplers.group_means import (
+    all_at_an_end,
+    log_clt,
+    log_not_all_there,
+    log_prior,
+    population_near,
+    resample,
+)
 
 _FEWEST, _A_DRAW = 4096, 8
-_NEAR = 0.7
+_NEAR, _FAR, _ENDS = 0.65, 0.25, 0.1
 _END = 1e-9
 
 
@@ -41,12 +48,13 @@ class MeanProblem:
 
 def mean_particles_chain(problem: MeanProblem, settings: SamplerSettings) -> Chain:
     """Draws of ``mean``, ``sd``, ``rows_mean`` and ``rows_sd``, all on [0, 1]."""
-    count = max(_FEWEST, _A_DRAW * settings.draws)
-    near = int(_NEAR * count)
+    everything = max(_FEWEST, _A_DRAW * settings.draws)
+    near, ends = int(_NEAR * everything), int(_ENDS * everything)
+    count = everything - ends
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         z, n = released.reshape(len(problem.laplace), 2), problem.n[0]
-        keys = jax.random.split(key, 6)
+        keys = jax.random.split(key, 9)
         draw = jax.random.laplace if problem.laplace[0] else jax.random.normal
         sums = z[0] + problem.scales[0] * draw(keys[0], (near, 2))
         first, second = sums.T / n
@@ -66,19 +74,28 @@ def mean_particles_chain(problem: MeanProblem, settings: SamplerSettings) -> Cha
         ]
         volume = 2 * jnp.log(n) + jnp.log(2 * ratio * mean * (1 - mean))  # of the sums of u and u^2
         at_release = noise[0] - jnp.sum(jnp.log(problem.scales[0])) + volume + math.log(8)
-        proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(1 - _NEAR))
+        proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(_FAR))
         sizes = jnp.full((count,), n)
         (m, r), log_population = population_near(keys[2:5], sizes, mean, ratio, problem.prior, count)
         inside = possible & (m > 0) & (m < 1) & (r > 0) & (r < 1)
         m, r = jnp.where(inside, m, 0.5), jnp.where(inside, r, 0.5)
         logs = sum(noise) + log_clt(sizes, mean, variance + mean**2, m, r) + volume
-        logs = logs + log_prior(m, r, problem.prior) - proposal - log_population
+        logs = logs + log_prior(m, r, problem.prior) - proposal - log_population + log_not_all_there(sizes, m)
         logs = jnp.where(inside & jnp.isfinite(logs), logs, -jnp.inf)
+        upper = jnp.arange(ends) % 2 == 1
+        (end_m, end_r), end_logs = all_at_an_end(keys[6:9], jnp.full((ends,), n), upper, problem.prior)
+        at = n * jnp.stack([jnp.where(upper, 1.0, -1.0), jnp.ones(ends)], axis=1)
+        residuals = (z[:, None, :] - at) / problem.scales[:, None, :]
+        scored = zip(residuals, problem.laplace, strict=True)
+        end_logs += sum(jnp.sum(_log_noise(own, laplace), axis=1) for own, laplace in scored) - math.log(_ENDS / 2)
+        logs, inside = jnp.concatenate([logs, end_logs]), jnp.concatenate([inside, jnp.ones(ends, bool)])
+        m, r = jnp.concatenate([m, end_m]), jnp.concatenate([r, end_r])
+        mean, variance = jnp.concatenate([mean, 1.0 * upper]), jnp.concatenate([variance, jnp.zeros(ends)])
         # A release that no particle explains leaves what is possible, equally weighted, instead of no number at all.
         logs = jnp.where(jnp.any(jnp.isfinite(logs)), logs, jnp.where(inside, 0.0, -jnp.inf))
         chosen = resample(keys[5], logs, settings.draws)
         found = {"mean": m, "sd": r * jnp.sqrt(m * (1 - m)), "rows_mean": mean, "rows_sd": jnp.sqrt(variance)}
-        efficiency = 1 / (jnp.sum(jax.nn.softmax(logs) ** 2) * count)
+        efficiency = 1 / (jnp.sum(jax.nn.softmax(logs) ** 2) * everything)
         return {k: v[chosen] for k, v in found.items()}, {"efficiency": jnp.full(settings.draws, efficiency)}
 
     return chain
