@@ -96,6 +96,22 @@ def test_predictions_are_in_the_units_people_expect():
 
 
 @pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (ORDINAL, "times the odds of a higher health"),
+        (COUNTS, "times the rate of visits"),
+        (TIMES, "times the months"),
+    ],
+)
+def test_an_effect_is_said_on_the_scale_that_it_has(model, said):
+    rng = np.random.default_rng(1)
+    draws = model.named(rng.normal(size=(50, len(model.coordinates(SCHEMA)))), SCHEMA, np)
+    (effect,) = model.effects(draws, SCHEMA)
+    assert said in effect.sentence(0.3, 0.1, 0.5)
+    assert effect.is_ratio
+
+
+@pytest.mark.parametrize(
     ("model", "what"),
     [
         (lambda: tacit.OrdinalRegression("relapse ~ age"), r"levels=2 of 'relapse' to be 3 to 20, in their order"),

@@ -9,7 +9,9 @@ from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.errors import InputError, did_you_mean, expected
+from tacit.models.effects import EffectDraws
 from tacit.models.likelihood_declaration import Parameter, checked_declaration
 from tacit.models.likelihood_model import LikelihoodModel, MadeUpRows
 from tacit.models.likelihood_source import digest_of, known_function
@@ -198,6 +200,14 @@ class Likelihood(LikelihoodModel):
             inside = np.exp(width) * (rng.random(n) - 0.5) if width != 0.0 and len(grid) > 1 else 0.0
             parsed[name] = mesh[places] + inside
         return raw_cells(parsed, schema)
+
+    def question(self, schema: Schema) -> str:
+        """What are its parameters?"""
+        return f"What are the parameters of {in_prose(self.name)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """Every parameter, as it is."""
+        return [EffectDraws(name, "amount", draws[name], f"{name} is ") for name in self._declared]
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """Predictive draws of the response at new points, (draws, points), or with an axis more for several."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tacit.bibliography import LAWLESS_1987, Paper
 from tacit.errors import expected
+from tacit.models.effects import Scale
 from tacit.models.likelihood_regression import LikelihoodRegression, Scalar
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE
@@ -29,6 +30,7 @@ class NegativeBinomialRegression(LikelihoodRegression):
     about: ClassVar[str] = "a count that varies more than a Poisson one, explained by others"
     papers: ClassVar[tuple[Paper, ...]] = (LAWLESS_1987,)
     steepest: ClassVar[float] = 5.0
+    effect_scale: ClassVar[Scale] = "rate"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.bibliography import MCCULLAGH_1980, Paper
 from tacit.errors import expected
+from tacit.models.effects import EffectDraws, Scale, effects_of_coefficients
 from tacit.models.likelihood_regression import LikelihoodRegression, Scalar
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE
@@ -29,6 +31,7 @@ class OrdinalRegression(LikelihoodRegression):
     about: ClassVar[str] = "levels that have an order, explained by others"
     papers: ClassVar[tuple[Paper, ...]] = (MCCULLAGH_1980,)
     steepest: ClassVar[float] = 1.0
+    effect_scale: ClassVar[Scale] = "odds"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
@@ -92,6 +95,12 @@ class OrdinalRegression(LikelihoodRegression):
         levels = schema.category(name).levels
         cuts = np.concatenate([[0.0], np.cumsum(parameters["gap"])])
         return {name: [levels[place] for place in np.searchsorted(cuts, eta + rng.logistic(size=len(eta)))]}
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """How many times the odds of a higher level, of any level, a step of each covariate goes with."""
+        design = self.design(schema)
+        outcome = f"a higher {in_prose(design.formula.response)}"
+        return effects_of_coefficients(self.coefficients(draws, schema), design, self.effect_scale, outcome)
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """The probability of each level, (draws, points, levels)."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.errors import expected
+from tacit.models.effects import EffectDraws, Scale
 from tacit.models.likelihood_regression import LikelihoodRegression, Scalar
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE
@@ -30,6 +32,7 @@ class WeibullRegression(LikelihoodRegression):
     family: ClassVar[str] = "weibull"
     about: ClassVar[str] = "how long it takes, some times cut short, explained by others"
     steepest: ClassVar[float] = 3.0
+    effect_scale: ClassVar[Scale] = "rate"
     event: str = field(kw_only=True, metadata={"asks": "the yes/no column: whether the time ended with the event"})
 
     @classmethod
@@ -109,6 +112,11 @@ class WeibullRegression(LikelihoodRegression):
         own = longest / 2 * np.exp(np.minimum(eta, 50.0)) * rng.weibull(float(parameters["shape"]), len(eta))
         end = longest * np.minimum(1.0, 2 * rng.random(len(eta)))
         return {time: np.minimum(own, end), event: [levels[int(came)] for came in own < end]}
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """How many times as long it takes with a step of each covariate."""
+        time, _ = self.response_columns(schema)
+        return [replace(one, after=f" the {in_prose(time)}") for one in super().effects(draws, schema)]
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """The median time, beyond the longest as well."""
