@@ -168,7 +168,7 @@ def test_rounds_lead_to_the_rows_own_estimate(family):
     _, values, noise = plan.calibrated_mechanism().carry_out(read, SeededEntropy(1))
     unit = plan.calibrated_mechanism().unit
     facts, real = noise.facts(unit), [[v / unit for v in some] for some in noise.split(list(values))]
-    anchor = fitted(model, schema, facts, real, 4000.0, ScorePrior(), 3).anchor
+    anchor = fitted(model, schema, facts, real, 4000.0, ScorePrior(), 8).anchor
     scores, t = model.clipped_scores(schema).likelihood, np.array(facts[-1].point)
     for _ in range(30):
         found = scores.scores(cells, tuple(t))

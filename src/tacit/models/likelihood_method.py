@@ -12,7 +12,7 @@ from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import Round
 from tacit.runtime.chain import Chain, SamplerSettings
 
-_MOVES = 3
+_MOVES = 8
 
 
 def likelihood_numbers(problem: Problem, rounds: Sequence[Round], values: Sequence[Any], n: int) -> list[float]:

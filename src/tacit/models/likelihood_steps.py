@@ -20,7 +20,7 @@ from tacit.models.score_steps import LIMIT, positive, symmetric
 from tacit.schema import Schema
 
 _REACH, _SCALAR_REACH = 2.0, 1.0  # how far a move may take the linear predictor of a usual row, and other coordinates
-_DOUBT = 0.4  # of a score that is far from what the anchor expects: the most that it is doubted by, relative to it
+_DOUBT = 0.2  # of a score that is far from what the anchor expects: the most that it is doubted by, relative to it
 _NO_ROUND = 1e12  # the noise of a round that is not there
 _PADDED = 8  # rounds, so that one compiled program serves all of a plan
 _TRUST = 0.7  # how far an information is believed to be from that of stand-in rows, relative to it

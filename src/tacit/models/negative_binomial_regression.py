@@ -29,7 +29,7 @@ class NegativeBinomialRegression(LikelihoodRegression):
     family: ClassVar[str] = "negative-binomial-regression"
     about: ClassVar[str] = "a count that varies more than a Poisson one, explained by others"
     papers: ClassVar[tuple[Paper, ...]] = (LAWLESS_1987,)
-    steepest: ClassVar[float] = 5.0
+    steepest: ClassVar[float] = 3.5
     effect_scale: ClassVar[Scale] = "rate"
 
     @classmethod
