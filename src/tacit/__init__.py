@@ -50,7 +50,6 @@ from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression
 from tacit.models.mean import Mean as Mean
 from tacit.models.moment_prior import MomentPrior as MomentPrior
-from tacit.models.negative_binomial_regression import NegativeBinomialRegression as NegativeBinomialRegression
 from tacit.models.network import Network as Network
 from tacit.models.normal import Normal as Normal
 from tacit.models.normal import NormalPrior as NormalPrior
@@ -63,7 +62,6 @@ from tacit.models.quantiles import Quantiles as Quantiles
 from tacit.models.shares import Shares as Shares
 from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
-from tacit.models.weibull_regression import WeibullRegression as WeibullRegression
 from tacit.partial_sums import Partial as Partial
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
@@ -126,7 +124,6 @@ __all__ = [
     "Mean",
     "MeanPrior",
     "MomentPrior",
-    "NegativeBinomialRegression",
     "Network",
     "Newton",
     "Normal",
@@ -161,7 +158,6 @@ __all__ = [
     "StatisticalQuery",
     "TableCalibration",
     "TacitError",
-    "WeibullRegression",
     "__version__",
     "audit",
     "bounds",

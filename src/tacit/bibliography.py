@@ -204,14 +204,6 @@ JU_2022 = Paper(
     _NEURIPS,
     2022,
 )
-LAWLESS_1987 = Paper(
-    "lawless1987",
-    "article",
-    ("Lawless, Jerald F.",),
-    "Negative Binomial and Mixed Poisson Regression",
-    "Canadian Journal of Statistics",
-    1987,
-)
 MCCULLAGH_1980 = Paper(
     "mccullagh1980",
     "article",

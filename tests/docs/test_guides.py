@@ -74,8 +74,6 @@ MODELS = {
     "`logistic` with numbers": tacit.LogisticRegression("group ~ x"),
     "`poisson-regression`": tacit.PoissonRegression("k ~ x"),
     "`ordinal`": tacit.OrdinalRegression("three ~ x"),
-    "`negative-binomial-regression`": tacit.NegativeBinomialRegression("k ~ x"),
-    "`weibull`": tacit.WeibullRegression("y ~ x", event="group"),
 }
 ROWS = re.findall(
     r"^\| (`[^|]+) \| ([^|]+) \| ([^|]+) \| `([a-z-]+)`([^|]*) \|",

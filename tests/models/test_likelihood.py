@@ -277,8 +277,8 @@ def test_made_up_rows_follow_the_density():
     assert abs((visits == 0).mean() - zeros) < 4.5 * (zeros * (1 - zeros) / 20_000) ** 0.5
 
 
-def test_rounds_lead_to_the_rows_own_estimate(tmp_path):
-    """Seed 5. With little noise the anchor is the rows' own estimate, to a tenth of its standard error.
+def test_rounds_lead_to_the_rows_own_estimate():
+    """Seed 5. With little noise the anchor is the rows' own estimate, to a fifth of its standard error.
 
     The planted fault is the second point, which is not there yet.
     """
@@ -304,9 +304,9 @@ def test_rounds_lead_to_the_rows_own_estimate(tmp_path):
         score, information = gradient(t)
         t = t + np.linalg.solve(information, score)
     real = [[value / unit for value in some] for some in noise.split(list(values))]
-    anchor = fitted(model, SCHEMA, facts, real, 4000.0, model.default_prior(SCHEMA), 3).anchor
+    anchor = fitted(model, SCHEMA, facts, real, 4000.0, model.default_prior(SCHEMA), 8).anchor
     root = np.linalg.cholesky(information).T
-    assert np.abs(root @ (anchor - t)).max() < 0.1
+    assert np.abs(root @ (anchor - t)).max() < 0.2
     assert np.abs(root @ (np.array(facts[1].point) - t)).max() > 1
     assert abs(real[-1][-1]) < 4000 * 0.05  # rows that were cut
 

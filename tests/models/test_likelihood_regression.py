@@ -1,4 +1,4 @@
-"""Ordinal, negative binomial and Weibull regression: their densities, what they predict, and where rounds lead."""
+"""Ordinal regression: its density, what it predicts, and where rounds lead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import nbinom, weibull_min
 from tests.models.test_likelihood import parsed
 
 import tacit
@@ -20,8 +19,6 @@ SCHEMA = tacit.Schema(
     visits=(0, 12), health=["bad", "fair", "good", "great"], months=(0, 60), relapse=["no", "yes"], age=(20, 80)
 )
 ORDINAL = tacit.OrdinalRegression("health ~ age")
-COUNTS = tacit.NegativeBinomialRegression("visits ~ age")
-TIMES = tacit.WeibullRegression("months ~ age", event="relapse")
 
 
 def densities(model, cells, eta, scalars):
@@ -39,68 +36,18 @@ def test_an_ordinal_response_has_the_cumulative_logit():
     assert np.allclose(np.exp(found), expected, rtol=1e-12)
 
 
-def test_a_count_is_negative_binomial_and_the_largest_one_is_the_tail():
-    size, mean = 1.7, np.exp(1.2)
-    found = np.exp(densities(COUNTS, {"visits": np.arange(13.0)}, 1.2, [np.log(size)]))
-    law = nbinom(size, size / (size + mean))
-    assert np.allclose(found[:12], law.pmf(np.arange(12)), rtol=1e-10)
-    assert np.isclose(found[12], law.sf(11), rtol=1e-8)
-    assert not np.isclose(found[12], law.pmf(12), rtol=0.5)  # the planted fault: a count that nobody clamped
-
-
-def test_made_up_counts_have_the_same_densities():
-    with jax.enable_x64(True):
-        rows = COUNTS.made_up_rows(SCHEMA)
-        x = jnp.broadcast_to(jnp.array([1.0, 0.3]), (13, 2))
-        t = jnp.array([0.5, 1.0, 0.2])
-        found = COUNTS.densities(SCHEMA)({"x": x, "y": rows.rows["y"][0]}, t)
-        each = jax.vmap(COUNTS.row_density(SCHEMA), (0, None))({"x": x, "y": jnp.arange(13.0)}, t)
-    assert np.allclose(found, each, rtol=1e-9, atol=1e-12)
-
-
-def test_a_time_has_its_density_or_what_is_left_of_it():
-    """At the largest time an event is not believed: the time was clamped. Very soon is all that is known of 0."""
-    months, came = np.array([0.0, 6.0, 30.0, 30.0, 60.0, 60.0]), np.array([1, 1, 1, 0, 1, 0])
-    found = np.exp(densities(TIMES, {"months": months, "relapse": came}, -0.3, [np.log(1.4)]))
-    law = weibull_min(1.4, scale=30 * np.exp(-0.3))
-    expected = [law.cdf(0.006), 30 * law.pdf(6), 30 * law.pdf(30), law.sf(30), law.sf(60), law.sf(60)]
-    assert np.allclose(found, expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("model", [ORDINAL, COUNTS, TIMES], ids=lambda m: m.family)
-def test_the_chances_of_made_up_responses_add_up_to_1(model):
-    """Of every level or count exactly, of times on their grid to 1%; so no response is missing from the stand-ins."""
-    with jax.enable_x64(True):
-        made = model.made_up_rows(SCHEMA)
-        x = np.broadcast_to(np.array([1.0, 0.4]), (*made.base.shape, 2))
-        scalars = [0.2, -0.3][: len(model.scalars(SCHEMA))]
-        each = jax.vmap(model.densities(SCHEMA), (0, None))({**made.rows, "x": x}, jnp.array([0.2, 0.5, *scalars]))
-        total = np.exp(np.asarray(each) + made.base).sum(axis=1)
-    assert np.abs(total - 1).max() < (0.01 if model is TIMES else 1e-9)
-
-
 def test_predictions_are_in_the_units_people_expect():
     draws = {"theta": np.array([[0.2, 0.5], [0.1, 0.4]]), "gap": np.array([[0.5, 1.0], [0.6, 0.9]])}
     chances = ORDINAL.predict(draws, SCHEMA, {"age": [20, 80, 50]}, None)
     assert chances.shape == (2, 3, 4)
     assert np.allclose(chances.sum(axis=2), 1)
     assert np.isclose(chances[0, 2, 0], 1 - expit(0.2))
-    draws = {"theta": np.array([[0.2, 0.5]]), "size": np.array([2.0])}
-    assert np.allclose(COUNTS.predict(draws, SCHEMA, {"age": [50, 80]}, None), np.exp([[0.2, 0.7]]))
-    draws = {"theta": np.array([[0.2, 0.5]]), "shape": np.array([1.5])}
-    median = TIMES.predict(draws, SCHEMA, {"age": [50]}, None)
-    law = weibull_min(1.5, scale=30 * np.exp(0.2))
-    assert np.isclose(median[0, 0], law.median())
-    assert np.allclose(TIMES.survival(draws, SCHEMA, {"age": [50]}, [6, 30])[0, 0], law.sf([6, 30]))
-    assert np.isclose(TIMES.coefficients(draws, SCHEMA)["age"][0], 0.5 / 30)
 
 
 @pytest.mark.parametrize(
     ("model", "said"),
     [
         (ORDINAL, "times the odds of a higher health"),
-        (COUNTS, "times the rate of visits"),
-        (TIMES, "times the months"),
     ],
 )
 def test_an_effect_is_said_on_the_scale_that_it_has(model, said):
@@ -116,13 +63,7 @@ def test_an_effect_is_said_on_the_scale_that_it_has(model, said):
     [
         (lambda: tacit.OrdinalRegression("relapse ~ age"), r"levels=2 of 'relapse' to be 3 to 20, in their order"),
         (lambda: tacit.OrdinalRegression("health ~ age - 1"), r"to have an intercept"),
-        (lambda: tacit.NegativeBinomialRegression("age ~ visits"), r"of 'age' to be 0 and a whole number up to 512"),
-        (lambda: tacit.WeibullRegression("age ~ visits", event="relapse"), r"of 'age' to begin at 0"),
-        (
-            lambda: tacit.WeibullRegression("months ~ age", event="health"),
-            r"event='health' to be a column with two levels",
-        ),
-        (lambda: tacit.WeibullRegression("months ~ relapse", event="relapse"), r"not to stand in the formula as well"),
+        (r"event='health' to be a column with two levels",),
         (lambda: tacit.OrdinalRegression("health ~ age", radius=1.0), r"radius=1.0 to be left out"),
         (lambda: tacit.OrdinalRegression("health ~ age", clip=0), r"clip=0 to be a number from 0.1"),
     ],

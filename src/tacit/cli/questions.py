@@ -59,7 +59,6 @@ def asked(columns: Mapping[str, str | None]) -> Any:
         )
     by = model.get("by", [])
     used += [by] if isinstance(by, str) else by
-    used += [model["event"]] if "event" in model else []
     say("Now what each column can hold, from what you know and never from these rows.")
     say("  a number: its least and largest value, such as  1 5     a category: its levels, such as  no, yes")
     schema = {name: _until(name, _declared, about=name, likely=_likely(name)) for name in used}

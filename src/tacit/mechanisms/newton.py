@@ -91,7 +91,7 @@ class ScoreRounds(CalibratedMechanism):
         return False
 
     def check_here(self) -> None:
-        """The likelihood's function has to be known here, and to work on made-up rows."""
+        """The likelihood has to work here, on made-up rows."""
         if isinstance(self.sums, ClippedScores):
             self.sums.likelihood.check_here()
 
@@ -337,8 +337,7 @@ class Newton(Central):
             raise expected(
                 "kind", self.kind, "of [mechanism] to meet a formula with an intercept: leave out - 1 or + 0"
             )
-        link = model.score_link(schema)
-        return model.score_sums(schema), partial(next_point, link=link)
+        return model.score_sums(schema), partial(next_point, link=model.score_link(schema))
 
     def noise_parameters_from_plain(self, plain: object) -> ScoreNoise:
         """Read a release's rounds."""

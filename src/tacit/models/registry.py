@@ -12,7 +12,6 @@ from tacit.models.linear import LinearRegression
 from tacit.models.logistic import LogisticRegression
 from tacit.models.mean import Mean
 from tacit.models.model import Model
-from tacit.models.negative_binomial_regression import NegativeBinomialRegression
 from tacit.models.network import Network
 from tacit.models.normal import Normal
 from tacit.models.normal_mean import NormalMean
@@ -23,7 +22,6 @@ from tacit.models.quantiles import Quantiles
 from tacit.models.shares import Shares
 from tacit.models.softmax import SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery
-from tacit.models.weibull_regression import WeibullRegression
 
 FAMILIES: dict[str, type[Model]] = {
     model.family: model
@@ -46,9 +44,7 @@ FAMILIES: dict[str, type[Model]] = {
 }
 
 # Families that cross the boundary as scores in rounds only.
-SCORED: dict[str, type[Model]] = {
-    model.family: model for model in (OrdinalRegression, NegativeBinomialRegression, WeibullRegression)
-}
+SCORED: dict[str, type[Model]] = {model.family: model for model in (OrdinalRegression,)}
 
 # A family that everybody brings: a plan file names it, and holds no code.
 OWN: dict[str, type[Model]] = {Likelihood.family: Likelihood}
