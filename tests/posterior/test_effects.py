@@ -103,6 +103,14 @@ def test_names_cannot_go_on_as_the_sentence():
     assert repr(name) in one.sentence(0.1, 0.05, 0.2)
 
 
+def test_a_function_steps_by_its_own_value_and_a_piece_of_a_curve_is_no_answer():
+    """A coefficient of log(age) is not one of age: the sentence must not speak of ten years."""
+    found = effects(tacit.LinearRegression("cost ~ log(age) + poly(mood, 2)"), [0, 0.3, 0.2, 0.1], sigma=0.1)
+    assert list(found) == ["log(age)"]
+    assert found["log(age)"].before == "1 more in 'log(age)' goes with cost "
+    assert found["log(age)"].values == pytest.approx(0.3 * 500 / (math.log(4) / 2)), "mapped over log 20 to log 80"
+
+
 def test_steps_are_round_and_numbers_short():
     assert [step_of(*bounds) for bounds in ((18, 90), (1, 5), (0, 1), (0, 100_000), (15, 55))] == [10, 1, 1, 10_000, 10]
     assert [rounded(v) for v in (0.012345, 12.345, 2518.4, math.inf)] == ["0.0123", "12.3", "2,518", "inf"]

@@ -6,6 +6,7 @@ The other parameters of a family (the covariates' distribution, latent counts) s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 Scale = Literal["amount", "share", "difference", "odds", "rate"]
 """How an effect is read: as it is, as a percentage, as so much higher, or as so many times the odds or the rate."""
+
+
+_PIECE = re.compile(r"\)\[\d+\]")  # the end of poly(age, 2)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +90,14 @@ def effects_of_coefficients(
     """What a step of each covariate goes with, from ``coefficients`` by name in the units of the data.
 
     A step of a number is the power of ten that fits into its bounds about four times or more (`step_of`). The
-    intercept, which is what the others are compared with, is none of them.
+    intercept, which is what the others are compared with, is none of them; nor is one piece of a polynomial or a
+    spline, which says nothing without the others: predictions show those.
     """
     found: list[EffectDraws] = []
     for column in design.columns:
         if column.name not in coefficients or not (column.levels or isinstance(column, Scaled)):
+            continue
+        if _PIECE.search(column.name):
             continue
         change, label, step = _change(column, design)
         after = f" the {scale} of {outcome}" if scale in ("odds", "rate") else ""
@@ -153,6 +160,8 @@ def _change(column: Indicator | Scaled, design: DesignMatrix) -> tuple[str, str,
         if not any(isinstance(c, Indicator) and not c.levels for c in design.columns):
             return held, column.name, 1.0
         return f"{held}, compared with {in_prose(str(first))},", column.name, 1.0
+    if not set(column.numbers) <= set(column.name.split(":")):  # a function of them: a step of its own value
+        return f"1 more in {in_prose(column.name)}", column.name, 1.0
     numbers = [design.schema.number(name) for name in column.numbers]
     steps = [step_of(number.low, number.high) for number in numbers]
     said = " times ".join(
