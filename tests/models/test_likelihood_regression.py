@@ -63,7 +63,6 @@ def test_an_effect_is_said_on_the_scale_that_it_has(model, said):
     [
         (lambda: tacit.OrdinalRegression("relapse ~ age"), r"levels=2 of 'relapse' to be 3 to 20, in their order"),
         (lambda: tacit.OrdinalRegression("health ~ age - 1"), r"to have an intercept"),
-        (r"event='health' to be a column with two levels",),
         (lambda: tacit.OrdinalRegression("health ~ age", radius=1.0), r"radius=1.0 to be left out"),
         (lambda: tacit.OrdinalRegression("health ~ age", clip=0), r"clip=0 to be a number from 0.1"),
     ],
