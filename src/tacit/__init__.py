@@ -43,6 +43,8 @@ from tacit.models.exponential import Exponential as Exponential
 from tacit.models.exponential import GammaPrior as GammaPrior
 from tacit.models.geometric import Geometric as Geometric
 from tacit.models.histogram import Histogram as Histogram
+from tacit.models.likelihood import Likelihood as Likelihood
+from tacit.models.likelihood_declaration import Parameter as Parameter
 from tacit.models.linear import LinearRegression as LinearRegression
 from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression
@@ -53,6 +55,7 @@ from tacit.models.normal import Normal as Normal
 from tacit.models.normal import NormalPrior as NormalPrior
 from tacit.models.normal_mean import MeanPrior as MeanPrior
 from tacit.models.normal_mean import NormalMean as NormalMean
+from tacit.models.ordinal_regression import OrdinalRegression as OrdinalRegression
 from tacit.models.poisson import Poisson as Poisson
 from tacit.models.poisson_regression import PoissonRegression as PoissonRegression
 from tacit.models.quantiles import Quantiles as Quantiles
@@ -113,6 +116,7 @@ __all__ = [
     "Histogram",
     "InputError",
     "Ledger",
+    "Likelihood",
     "LinearPrior",
     "LinearRegression",
     "Local",
@@ -126,6 +130,8 @@ __all__ = [
     "NormalMean",
     "NormalPrior",
     "Number",
+    "OrdinalRegression",
+    "Parameter",
     "Partial",
     "Person",
     "Plan",

@@ -204,6 +204,14 @@ JU_2022 = Paper(
     _NEURIPS,
     2022,
 )
+MCCULLAGH_1980 = Paper(
+    "mccullagh1980",
+    "article",
+    ("McCullagh, Peter",),
+    "Regression Models for Ordinal Data",
+    "Journal of the Royal Statistical Society, Series B",
+    1980,
+)
 HOFFMAN_2014 = Paper(
     "hoffman2014",
     "article",

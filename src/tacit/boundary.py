@@ -89,9 +89,10 @@ def privatize(
     else:
         check_pool(partials, plan)
         rows = _adder(partials, plan)
-    if isinstance(plan.calibrated_mechanism(), PosteriorDraws):  # JAX draws them, after the charge
-        check_not_forked()
+    if isinstance(plan.calibrated_mechanism(), PosteriorDraws) or plan.calibrated_mechanism().one_process:
+        check_not_forked()  # JAX works after the charge
         check_address_space()
+    plan.calibrated_mechanism().check_here()
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     _log.info("privatize: %s from %s", plan.promise.symbols, "no ledger" if book is None else "a ledger")
     with uninterrupted():
@@ -242,7 +243,8 @@ def _job(source: Source, plan: Plan | ScreenPlan, empty: Accumulator | None = No
 
     empty = plan.calibrated_mechanism().accumulator() if empty is None else empty
     columns, schema = needed(plan)
-    if plan.mechanism.person is not None or not isinstance(empty, Sums):
+    calibrated = plan.calibrated_mechanism()
+    if plan.mechanism.person is not None or not isinstance(empty, Sums) or calibrated.one_process:
         return None
     return Job(source, schema, columns, empty)
 

@@ -20,6 +20,8 @@ from tacit.models.coefficient_statements import of_single_coefficients
 from tacit.models.cohort_method import CohortReports, cohort_numbers, settled_prior, survey_sums
 from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_parameters import FAILED, DrawParameters
+from tacit.models.likelihood_method import likelihood_numbers
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.local import LocalModel
 from tacit.models.method_names import current_method
 from tacit.models.model import Model, Prior, Problem, Site, Survey
@@ -168,7 +170,11 @@ def numbers_of(problem: Problem, releases: Sequence[Release]) -> list[Any]:
     """What a method is given of releases: their values, and with scores in rounds the points and scales, too."""
     if not any(site.rounds is not None for site in problem.sites):
         return [value for one in releases for value in one.values]
-    return score_numbers(problem, score_sites(releases))
+    sites = score_sites(releases)
+    if isinstance(problem.model, LikelihoodModel):
+        ((rounds, values, n),) = sites
+        return likelihood_numbers(problem, rounds, values, n)
+    return score_numbers(problem, sites)
 
 
 def cohorts_of(model: Model, groups: Sequence[tuple[str, Group]]) -> list[CohortReports]:
@@ -267,7 +273,7 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
     noise_parameters = calibrated.noise_parameters
     if isinstance(calibrated, ScoreRounds):
         matrix = tuple(share > 0 for share in calibrated.matrix)
-        layout = ScoreLayout(len(calibrated.sums.design), matrix, calibrated.sums.laplace)
+        layout = ScoreLayout(len(calibrated.sums.coordinates), matrix, calibrated.sums.laplace)
         return Problem(plan.model, plan.schema, whole, (Site(n, (), rounds=layout),))
     site = Site(n, (), noise_parameters) if isinstance(noise_parameters, DrawParameters) else Site(n, (plan.noise(),))
     return Problem(plan.model, plan.schema, whole, (site,))
@@ -278,7 +284,10 @@ def prior_of(plan: Plan, prior: Prior | Mapping[str, Any] | None) -> Prior:
     mechanism = plan.mechanism
     default = mechanism.default_prior(plan.model, plan.schema)
     found = _changed(plan.model, plan.schema, default, prior)
-    if isinstance(found, ScorePrior) and isinstance(plan.model, Regression):
+    if isinstance(found, ScorePrior) and isinstance(plan.model, LikelihoodModel):
+        x = plan.model.covariates(plan.schema)
+        plan.model.coordinate_prior(found, (0.0,) * x, (1.0,) * x, plan.schema)  # refuses names that it does not have
+    elif isinstance(found, ScorePrior) and isinstance(plan.model, Regression):
         of_single_coefficients(found.coefficients, plan.model.design(plan.schema))  # refuses what moves with others
     if not isinstance(mechanism, PosteriorSample) or not mechanism.public:
         return found

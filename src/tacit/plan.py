@@ -24,7 +24,7 @@ from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, NoiseParameters
 from tacit.mechanisms.registry import DEFAULT, default_mechanism, mechanism_from_plain
 from tacit.models.model import Model
-from tacit.models.registry import DRAWN, FAMILIES
+from tacit.models.registry import DRAWN, FAMILIES, OWN, SCORED
 from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
 from tacit.privacy.basis import Basis
@@ -242,7 +242,7 @@ def _refuse_blanks(tables: Mapping[str, Any]) -> None:
 
 
 def _model_from_plain(table: Mapping[str, Any]) -> Model:
-    families = {**FAMILIES, **DRAWN}
+    families = {**FAMILIES, **SCORED, **OWN, **DRAWN}
     if "family" not in table:
         raise InputError(f"Expected [model] to say its family: one of {', '.join(families)}.")
     family = table["family"]

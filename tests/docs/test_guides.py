@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.infer import method_name
-from tacit.models.registry import FAMILIES
+from tacit.models.registry import FAMILIES, SCORED
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -73,6 +73,7 @@ MODELS = {
     "`logistic`, levels alone": tacit.LogisticRegression("group ~ three"),
     "`logistic` with numbers": tacit.LogisticRegression("group ~ x"),
     "`poisson-regression`": tacit.PoissonRegression("k ~ x"),
+    "`ordinal`": tacit.OrdinalRegression("three ~ x"),
 }
 ROWS = re.findall(
     r"^\| (`[^|]+) \| ([^|]+) \| ([^|]+) \| `([a-z-]+)`([^|]*) \|",
@@ -104,7 +105,7 @@ def test_the_table_of_methods_names_the_default_and_methods_that_exist(name):
 
 def test_the_table_knows_every_family():
     named = {family for row in ROWS for family in re.findall(r"`([a-z-]+)`", row[0])}
-    assert named == set(FAMILIES)
+    assert named == {*FAMILIES, *SCORED}
 
 
 def test_the_site_fetches_nothing_from_elsewhere():

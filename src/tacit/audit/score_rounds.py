@@ -62,7 +62,7 @@ def score_rounds(calibrated: ScoreRounds, plan: Plan, effort: Effort) -> list[Ch
 
 def _points(calibrated: ScoreRounds, seed: int) -> list[Point]:
     rng = np.random.default_rng(seed)
-    size = len(calibrated.sums.design)
+    size = len(calibrated.sums.coordinates)
     return [tuple(int(t) for t in np.rint(rng.normal(size=size) * far * POINT_UNIT)) for far in _SIZES]
 
 

@@ -28,6 +28,7 @@ from tacit.infer import (
 )
 from tacit.mechanisms.local import Local
 from tacit.models.cohort_method import cohort_numbers, survey_sums
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Prior
 from tacit.models.moment_regression import MomentRegression
 from tacit.models.score_model import ScorePrior
@@ -186,7 +187,6 @@ def _scored(
     import numpy as np
 
     model, said = plan.model, prior_of(plan, prior)
-    assert isinstance(model, MomentRegression)
     assert isinstance(said, ScorePrior)
     if misspecification is not None and misspecification.kind in SHAPES:
         raise expected(
@@ -194,6 +194,10 @@ def _scored(
             misspecification.kind,
             "to be another: covariates of all shapes are made up for scores anyway",
         )
+    if isinstance(model, LikelihoodModel):
+        parameters = model.draw_parameters(said, plan.schema, rng) if parameters is None else parameters
+        return parameters, model.draw_rows(dict(parameters), plan.schema, n, rng)
+    assert isinstance(model, MomentRegression)
     if parameters is None:
         p = len(model.design(plan.schema).columns)
         mean, sd = model.score_link(plan.schema).pinned(np.zeros(p), np.full(p, said.fixed().theta_sd))

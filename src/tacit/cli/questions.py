@@ -31,17 +31,18 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     """A plan, by asking: the question, its columns, their bounds and levels, whose the rows are, epsilon, a title."""
     from tacit.mechanisms.registry import DEFAULT
     from tacit.models.model import required
-    from tacit.models.registry import FAMILIES
+    from tacit.models.registry import FAMILIES, SCORED
     from tacit.plan import Plan
 
-    names = list(FAMILIES)
+    families = {**FAMILIES, **SCORED}
+    names = list(families)
     say(f"Columns: {', '.join(columns)}")
     say("What do you want to know?")
     for place, name in enumerate(names, 1):
-        say(f"  {place:>2}  {name:<19} {FAMILIES[name].about}")
+        say(f"  {place:>2}  {name:<19} {families[name].about}")
     family = _until("Family, its number or its name", lambda answer: _family(answer, names))
     model: dict[str, Any] = {"family": family}
-    fields = FAMILIES[family].__dataclass_fields__
+    fields = families[family].__dataclass_fields__
     if "formula" in fields:
         say("A formula names the column to explain, ~, and those that may explain it with + between them.")
         model["formula"] = _until("Formula, such as  y ~ a + b", lambda answer: _formula(answer, columns))
@@ -49,12 +50,12 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     else:
         model["column"] = _until("Column", lambda answer: _column(answer, columns))
         used = [model["column"]]
-    missing = [name for name in required(FAMILIES[family]) if name not in model]
+    missing = [name for name in required(families[family]) if name not in model]
     for name in missing:
         last = name == missing[-1]
         model[name] = _until(
             f"{name}, {fields[name].metadata.get('asks', 'which the family needs')}",
-            lambda answer, name=name, last=last: _said(FAMILIES[family], {**model, name: answer}, name, whole=last),
+            lambda answer, name=name, last=last: _said(families[family], {**model, name: answer}, name, whole=last),
         )
     by = model.get("by", [])
     used += [by] if isinstance(by, str) else by

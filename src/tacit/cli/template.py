@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit._support.printable import spelled_out
 from tacit.models.model import Model, required
-from tacit.models.registry import FAMILIES
+from tacit.models.registry import FAMILIES, SCORED
 from tacit.plan import Plan
 from tacit.schema import check_column_name
 
@@ -59,7 +59,7 @@ def template(columns: Mapping[str, str | None]) -> str:
     """The text of a plan file with blanks, for columns by name, each with its type or None where there is none."""
     for name in columns:
         check_column_name("column name", name)
-    families = "\n".join(f"#   {name:<19} {_about(model)}" for name, model in FAMILIES.items())
+    families = "\n".join(f"#   {name:<19} {_about(model)}" for name, model in {**FAMILIES, **SCORED}.items())
     said = 'column = ""               # the column that it is about; or, for a regression, in its place:\n'
     said += '# formula = "response ~ one + another"\n'
     said += '# by = "group"            # for mean, histogram, quantiles: an answer for every level of that column\n'

@@ -90,6 +90,14 @@ class CalibratedMechanism(ABC):
         """What the price takes for granted beyond the program being right; every release carries it."""
         return ()
 
+    def check_here(self) -> None:  # noqa: B027 (most have nothing to check)
+        """Refuse, before anything is charged, what cannot be carried out in this process."""
+
+    @property
+    def one_process(self) -> bool:
+        """Whether one process has to read all rows."""
+        return False
+
     @abstractmethod
     def event(self) -> Event:
         """What one release costs, from public parameters alone, with its proof."""

@@ -8,16 +8,18 @@ lattice. No distribution of the covariates is assumed anywhere: the root of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from tacit.bibliography import AVELLA_2023, Paper
 from tacit.errors import BROKEN, BrokenMediumError, InputError, did_you_mean, expected
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters, Read
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Model
 from tacit.models.score_model import ScoreLink, ScoreModel, ScorePrior
 from tacit.models.score_noise import MOST_ROUNDS, NoisyRound, ScoreNoise
@@ -32,12 +34,14 @@ from tacit.privacy.guarantees import Guarantee, PureDP
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
 from tacit.statistics.accumulator import Sums
+from tacit.statistics.clipped_scores import ClippedScores
 from tacit.statistics.score_region import POINT_UNIT
 from tacit.statistics.score_sensitivity import rounded_ratio
 from tacit.statistics.score_sums import LARGEST, ScoreSums
 
 _PURE = ((0.4, 0.25, 0.35), (0.5, 0.0, 0.0))  # few rounds and one matrix: Laplace noise on every entry of it is dear
 _STEP = Fraction(1, 10**12)
+NextPoint = Callable[[Sequence[Round], Sequence[Sequence[float]], int], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,8 @@ class ScoreRounds(CalibratedMechanism):
     ``past`` is the distribution that a release says it had; without it the points are still to be found.
     """
 
-    sums: ScoreSums
-    link: ScoreLink
+    sums: ScoreSums | ClippedScores
+    step: NextPoint
     shares: tuple[Fraction, ...]
     matrix: tuple[Fraction, ...]
     price: Fraction
@@ -86,6 +90,21 @@ class ScoreRounds(CalibratedMechanism):
         """A row that a person does not have adds nothing."""
         return False
 
+    def check_here(self) -> None:
+        """The likelihood has to work here, on made-up rows."""
+        if isinstance(self.sums, ClippedScores):
+            self.sums.likelihood.check_here()
+
+    @property
+    def one_process(self) -> bool:
+        """Where scores are computed by a compiled program: another machine's might round another way."""
+        return self.counted
+
+    @property
+    def counted(self) -> bool:
+        """Whether scores are cut, and each round counts how many rows that changed."""
+        return isinstance(self.sums, ClippedScores)
+
     @property
     def passes(self) -> int:
         """One for each round."""
@@ -96,17 +115,17 @@ class ScoreRounds(CalibratedMechanism):
         """The rounds that a release has; else the first one, whose point is known beforehand."""
         if self.past is not None:
             return self.past
-        return ScoreNoise(self._noise, (self.round_at(0, (0,) * len(self.sums.design)),))
+        return ScoreNoise(self._noise, (self.round_at(0, (0,) * len(self.sums.coordinates)),))
 
     @property
     def _noise(self) -> str:
         return DiscreteLaplace.kind if self.sums.laplace else RoundedGaussian.kind
 
-    def statistic(self, place: int, point: Sequence[int]) -> ScoreSums:
+    def statistic(self, place: int, point: Sequence[int]) -> ScoreSums | ClippedScores:
         """The sums of one round, counted from 0, at ``point``."""
         share, ratio = self.matrix[place], None
         if self.past is not None and share > 0:  # as its scales say, whatever share they came from
-            score, diagonal, _ = self.past.rounds[place].scales
+            score, diagonal, *_ = self.past.rounds[place].scales
             ratio = rounded_ratio(Fraction(diagonal, score))
         sums = replace(self.sums, share=share or Fraction(1, 2), ratio=ratio)
         return sums.at(tuple(point), matrix=share > 0)
@@ -125,8 +144,9 @@ class ScoreRounds(CalibratedMechanism):
         """The noise of one round at ``point``: the least whole scales for its share of the price."""
         moves, part = self.sensitivity(place, point), self.shares[place] * self.price
         weights = moves.relative_scales
-        p, matrix = len(self.sums.design), self.matrix[place] > 0
+        p, matrix = len(self.sums.coordinates), self.matrix[place] > 0
         kept = [weights[0], weights[p], weights[p + 1] if p > 1 else weights[p]] if matrix else [weights[0]]
+        kept += [weights[-1]] if self.counted else []
         if self.sums.laplace:
             scales = [math.ceil(weight * moves.l1 / part) for weight in kept]
         else:
@@ -160,7 +180,7 @@ class ScoreRounds(CalibratedMechanism):
 
     def accumulator(self) -> Sums:
         """Sums of no rows, of the first round."""
-        return Sums(self.statistic(0, (0,) * len(self.sums.design)))
+        return Sums(self.statistic(0, (0,) * len(self.sums.coordinates)))
 
     def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
         """The first round alone: the others need the rows again (`carry_out`)."""
@@ -173,7 +193,7 @@ class ScoreRounds(CalibratedMechanism):
         """
         rounds: list[NoisyRound] = []
         values: list[int] = []
-        point = (0,) * len(self.sums.design)
+        point = (0,) * len(self.sums.coordinates)
         rows: int | None = None
         for place in range(self.passes):
             here = self.round_at(place, point)
@@ -196,7 +216,7 @@ class ScoreRounds(CalibratedMechanism):
         found: Sequence[float] = [t / POINT_UNIT for t in last]
         with suppress(Exception):  # what it is given is public, so is how it fails
             real = [[value / self.unit for value in some] for some in noise_parameters.split(list(values))]
-            found = next_point(noise_parameters.facts(self.unit), real, n, self.link)
+            found = self.step(noise_parameters.facts(self.unit), real, n)
         if len(found) != len(last) or not all(map(math.isfinite, found)):
             return last
         return tuple(round(min(max(value, -LARGEST), LARGEST) * POINT_UNIT) for value in found)
@@ -288,31 +308,36 @@ class Newton(Central):
         self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
     ) -> ScoreRounds:
         """The model's scores in rounds for the budget, or the rounds that a release has."""
-        if not isinstance(model, ScoreModel):
-            raise expected(
-                "kind", self.kind, f"of [mechanism] to be one that family {model.family} has: scores need a regression"
-            )
         if noise_parameters is not None and not isinstance(noise_parameters, ScoreNoise):
             raise expected("rounds", noise_parameters.kind, f"to be {ScoreNoise.kind}")
         laplace = isinstance(budget, PureDP)
-        if not model.score_sums(schema).region.constant:
-            raise expected(
-                "kind", self.kind, "of [mechanism] to meet a formula with an intercept: leave out - 1 or + 0"
-            )
-        sums = replace(model.score_sums(schema), laplace=laplace, empty=self.unit is not None)
-        shares, matrix = self.schedule(len(sums.design), budget)
+        own, step = self._of_family(model, schema)
+        sums = replace(own, laplace=laplace, empty=self.unit is not None)
+        shares, matrix = self.schedule(len(sums.coordinates), budget)
         if noise_parameters is not None and (self.rounds, self.shares, self.matrix) == (None, None, None):
             # The default of the tacit that made it may have been another one; its price is worked out from its scales.
             count = len(noise_parameters.rounds)
             shares = (Fraction(1, count),) * count
             matrix = tuple(Fraction(1, 2) if one.matrix else Fraction(0) for one in noise_parameters.rounds)
         people = 1 if self.unit is None else self.unit.max_rows
-        found = ScoreRounds(
-            sums, model.score_link(schema), shares, matrix, _price(budget, self.kind), people, noise_parameters
-        )
+        found = ScoreRounds(sums, step, shares, matrix, _price(budget, self.kind), people, noise_parameters)
         if noise_parameters is not None:
             _check_noise(noise_parameters, found)
         return found
+
+    def _of_family(self, model: Model, schema: Schema) -> tuple[ScoreSums | ClippedScores, NextPoint]:
+        """The sums at 0 with their sensitivity, and where the next round is taken."""
+        if isinstance(model, LikelihoodModel):
+            return model.clipped_scores(schema), partial(model.next_point, schema)
+        if not isinstance(model, ScoreModel):
+            raise expected(
+                "kind", self.kind, f"of [mechanism] to be one that family {model.family} has: scores need a regression"
+            )
+        if not model.score_sums(schema).region.constant:
+            raise expected(
+                "kind", self.kind, "of [mechanism] to meet a formula with an intercept: leave out - 1 or + 0"
+            )
+        return model.score_sums(schema), partial(next_point, link=model.score_link(schema))
 
     def noise_parameters_from_plain(self, plain: object) -> ScoreNoise:
         """Read a release's rounds."""
@@ -349,9 +374,11 @@ def _check_noise(noise_parameters: ScoreNoise, calibrated: ScoreRounds) -> None:
     """Refuse rounds that no release of this plan can have had."""
     if noise_parameters.noise != (DiscreteLaplace.kind if calibrated.sums.laplace else RoundedGaussian.kind):
         raise expected("law", noise_parameters.noise, "of the rounds to be the one that the plan's budget gets")
+    if any(one.counted != calibrated.counted for one in noise_parameters.rounds):
+        raise expected("scales", list(noise_parameters.rounds[0].scales), "to be as many as the plan's rounds have")
     if [one.matrix for one in noise_parameters.rounds] != [share > 0 for share in calibrated.matrix]:
         raise expected("rounds", len(noise_parameters.rounds), "to have scores and matrices where the plan has them")
-    p = len(calibrated.sums.design)
+    p = len(calibrated.sums.coordinates)
     if any(len(one.point) != p for one in noise_parameters.rounds):
         raise expected("point", len(noise_parameters.rounds[0].point), f"of every round to have {p} coefficients")
     if any(noise_parameters.rounds[0].point):

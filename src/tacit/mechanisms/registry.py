@@ -14,6 +14,7 @@ from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.newton import Newton
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.mechanisms.private_chain.private_chain import PrivateChain
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Model
 from tacit.models.score_model import ScoreModel
 from tacit.schema import Schema
@@ -34,6 +35,8 @@ def default_mechanism(model: Model, schema: Schema) -> Mechanism:
     A formula without an intercept has no scores in rounds. A plan file that names no kind means noisy sums, as it
     always has; one that names the kind `DEFAULT` gets this.
     """
+    if isinstance(model, LikelihoodModel):
+        return Newton()
     if isinstance(model, ScoreModel):
         with suppress(InputError):  # what is wrong with the schema is said by whoever calibrates
             sums = model.score_sums(schema)

@@ -7,6 +7,7 @@ from tacit.models.categorical import Categorical
 from tacit.models.exponential import Exponential
 from tacit.models.geometric import Geometric
 from tacit.models.histogram import Histogram
+from tacit.models.likelihood import Likelihood
 from tacit.models.linear import LinearRegression
 from tacit.models.logistic import LogisticRegression
 from tacit.models.mean import Mean
@@ -14,6 +15,7 @@ from tacit.models.model import Model
 from tacit.models.network import Network
 from tacit.models.normal import Normal
 from tacit.models.normal_mean import NormalMean
+from tacit.models.ordinal_regression import OrdinalRegression
 from tacit.models.poisson import Poisson
 from tacit.models.poisson_regression import PoissonRegression
 from tacit.models.quantiles import Quantiles
@@ -40,6 +42,12 @@ FAMILIES: dict[str, type[Model]] = {
         PoissonRegression,
     )
 }
+
+# Families that cross the boundary as scores in rounds only.
+SCORED: dict[str, type[Model]] = {model.family: model for model in (OrdinalRegression,)}
+
+# A family that everybody brings: a plan file names it, and holds no code.
+OWN: dict[str, type[Model]] = {Likelihood.family: Likelihood}
 
 # Families that cross the boundary as posterior draws only: no method of theirs infers from noisy sums, so that the
 # distributions of those have nothing to run.

@@ -196,30 +196,8 @@ class DesignMatrix:
 
     def parse(self, new: Any) -> dict[str, Any]:
         """Public design points as numbers and level codes; ``new`` is a mapping of columns or a data frame."""
-        import numpy as np
-
-        cells: dict[str, Any] = {}
-        for name in self.cells:
-            try:
-                values = list(new[name])
-            except (KeyError, TypeError):
-                raise expected("new", name, "to be one of its columns") from None
-            column = self.schema.declared(name)
-            if isinstance(column, Category):
-                for value in values:
-                    if value not in column.levels:
-                        raise expected("new", value, f"in column {name!r} to be one of {list(column.levels)}")
-                cells[name] = np.array([column.levels.index(v) for v in values])
-            else:
-                try:
-                    cells[name] = np.array(values, np.float64)
-                except (TypeError, ValueError):
-                    raise InputError(f"Expected column {name!r} of new to hold numbers.") from None
-                if not np.isfinite(cells[name]).all():
-                    raise InputError(f"Expected column {name!r} of new to hold finite numbers.")
+        cells = parsed_points(self.cells, self.schema, new)
         self._warn_outside(cells)
-        if len({len(v) for v in cells.values()}) > 1:
-            raise InputError("Expected the columns of new to have one length.")
         return cells
 
     def _warn_outside(self, cells: Mapping[str, Any]) -> None:
@@ -255,6 +233,34 @@ class DesignMatrix:
         if self.formula.intercept and response is not None:
             out[..., 0] += response.offset
         return out
+
+
+def parsed_points(names: Collection[str], schema: Schema, new: Any) -> dict[str, Any]:
+    """Public points as numbers and level codes; ``new`` is a mapping of columns or a data frame."""
+    import numpy as np
+
+    cells: dict[str, Any] = {}
+    for name in names:
+        try:
+            values = list(new[name])
+        except (KeyError, TypeError):
+            raise expected("new", name, "to be one of its columns") from None
+        column = schema.declared(name)
+        if isinstance(column, Category):
+            for value in values:
+                if value not in column.levels:
+                    raise expected("new", value, f"in column {name!r} to be one of {list(column.levels)}")
+            cells[name] = np.array([column.levels.index(v) for v in values])
+        else:
+            try:
+                cells[name] = np.array(values, np.float64)
+            except (TypeError, ValueError):
+                raise InputError(f"Expected column {name!r} of new to hold numbers.") from None
+            if not np.isfinite(cells[name]).all():
+                raise InputError(f"Expected column {name!r} of new to hold finite numbers.")
+    if len({len(v) for v in cells.values()}) > 1:
+        raise InputError("Expected the columns of new to have one length.")
+    return cells
 
 
 def design_for(formula: object, schema: Schema) -> DesignMatrix:

@@ -87,7 +87,11 @@ class ScoreModel(ABC):
 
 
 def score_axes(model: Model, schema: Schema) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
-    """The axes of what is inferred from scores, and the labels along them: coefficients alone."""
+    """The axes of what is inferred from scores, and the labels along them: coefficients alone, with numbers' moments
+    left out.
+    """
+    if not isinstance(model, ScoreModel):
+        return model.dims(schema), model.coords(schema)
     assert isinstance(model, ScoreModel)
     names = [column.name for column in model.score_sums(schema).design]
     return {"theta": ("coefficient",)}, {"coefficient": names}

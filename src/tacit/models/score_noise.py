@@ -22,7 +22,7 @@ class NoisyRound:
     """One round on the lattice: its ``point`` in steps of 1 / `POINT_UNIT`, and the noise of what was released there.
 
     ``scales`` are those of a score, of an entry on the diagonal of the information and of one off it, in lattice units;
-    of a score alone where there was no ``matrix``.
+    of a score alone where there was no ``matrix``. Where rows were cut there is one more, of their number.
     """
 
     point: tuple[int, ...]
@@ -32,17 +32,24 @@ class NoisyRound:
     def __post_init__(self) -> None:
         if not self.point or any(abs(t) > LARGEST * POINT_UNIT for t in self.point):
             raise expected("point", list(self.point), f"to have coefficients of at most {LARGEST} in size")
-        if len(self.scales) != (3 if self.matrix else 1):
-            raise expected("scales", list(self.scales), "of a round to be one, or three where it has a matrix")
+        if len(self.scales) not in ((3, 4) if self.matrix else (1, 2)):
+            raise expected(
+                "scales", list(self.scales), "of a round to be one, or three where it has a matrix, and one for a count"
+            )
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of rows whose score was cut was released, too."""
+        return len(self.scales) in (2, 4)
 
     def every_scale(self) -> tuple[int, ...]:
         """The scale of each released number: the scores, then the upper triangle of the information, row by row."""
         p = len(self.point)
-        scores = (self.scales[0],) * p
+        scores, count = (self.scales[0],) * p, self.scales[-1:] if self.counted else ()
         if not self.matrix:
-            return scores
-        _, diagonal, off = self.scales
-        return scores + tuple(diagonal if j == k else off for j in range(p) for k in range(j, p))
+            return scores + count
+        _, diagonal, off, *_ = self.scales
+        return scores + tuple(diagonal if j == k else off for j in range(p) for k in range(j, p)) + count
 
     def to_plain(self) -> dict[str, Any]:
         """As it stands in a release."""

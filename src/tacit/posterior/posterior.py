@@ -19,6 +19,7 @@ from tacit._support.files import check_readable, check_writable, write_atomicall
 from tacit._support.reading import strict_json
 from tacit.cell_screen import Screen
 from tacit.errors import InputError, expected
+from tacit.models.likelihood import Likelihood
 from tacit.models.method_names import current_method
 from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
@@ -244,7 +245,9 @@ class Posterior:
 
         flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
         rng = np.random.default_rng(seed)
-        return Prediction(self._regression().predict(flat, self.plan.schema, new, rng))
+        model = self.plan.model
+        predicting = model if isinstance(model, Likelihood) else self._regression()
+        return Prediction(predicting.predict(flat, self.plan.schema, new, rng))
 
     def _regression(self) -> Regression:
         model = self.plan.model

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.errors import expected
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.score_method import ScoreSite, score_prior
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_noise import ScoreNoise
@@ -29,9 +30,17 @@ def score_prior_draws(releases: Sequence[Release], prior: ScorePrior, draws: int
     """Independent draws of the coefficients from the prior, whose width follows from the first dataset."""
     import numpy as np
 
+    rng = np.random.default_rng(seed)
+    model = releases[0].plan.model if releases else None
+    if isinstance(model, LikelihoodModel):
+        from tacit.models.likelihood_steps import settled_prior
+
+        schema = releases[0].plan.schema
+        mean, sd = settled_prior(model, schema, *score_sites(releases)[0], prior)
+        return model.named(mean + sd * rng.standard_normal((draws, len(mean))), schema, np)
     if prior.mapped:  # settled already, as with reports
         mean, sd = np.array(prior.mapped).T
     else:
         plan = releases[0].plan
         mean, sd = score_prior(prior, score_sites(releases)[0], plan.model, plan.schema)
-    return {"theta": mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))}
+    return {"theta": mean + sd * rng.standard_normal((draws, len(mean)))}

@@ -15,6 +15,7 @@ from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.mechanisms.registry import default_mechanism
 from tacit.models.draw_parameters import DrawParameters
+from tacit.models.likelihood import Likelihood
 from tacit.models.moment_regression import MomentRegression
 from tacit.models.one_number import OneNumber
 from tacit.models.score_noise import ScoreNoise
@@ -22,6 +23,7 @@ from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.report.cohort_text import about_cohort
 from tacit.schema import Category
+from tacit.statistics.clipped_scores import ClippedScores
 
 
 def explain(plan: Plan) -> list[str]:
@@ -133,7 +135,7 @@ def _explain_draws(plan: Plan) -> list[str]:
 def _explain_rounds(plan: Plan) -> list[str]:
     calibrated, unit = plan.calibrated_mechanism(), plan.mechanism.person
     assert isinstance(calibrated, ScoreRounds)
-    names = [column.name for column in calibrated.sums.design]
+    names = list(calibrated.sums.coordinates)
     lines = [
         f"Mechanism: {plan.mechanism.kind}, scores in rounds{_by_default(plan)}; the rows are read {calibrated.passes} "
         "times, once for each round.",
@@ -145,6 +147,7 @@ def _explain_rounds(plan: Plan) -> list[str]:
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
         "Posterior: assumes that the response follows the model given the covariates, and nothing about how those are "
         "distributed.",
+        *_about_cutting(calibrated, plan),
     ]
     if (least := useful_from(calibrated)) > _MANY:
         lines.append(
@@ -180,10 +183,30 @@ def _about_round(calibrated: ScoreRounds, place: int, names: list[str]) -> str:
 
 def _noise_at_zero(calibrated: ScoreRounds, place: int) -> list[float]:
     """The standard deviations of a score and, with a matrix, of its entries on and off the diagonal, taken at 0."""
-    p = len(calibrated.sums.design)
+    p = len(calibrated.sums.coordinates)
     noise_parameters = ScoreNoise(calibrated.noise_parameters.noise, (calibrated.round_at(place, (0,) * p),))
     sds = [sd / calibrated.unit for sd in noise_parameters.of_round(0).sd]
-    return [sds[0]] if len(sds) == p else [sds[0], sds[p], *sds[p + 1 : p + 2]]
+    if not calibrated.matrix[place]:
+        return [sds[0]]
+    return [sds[0], sds[p], *(sds[p + 1 : p + 2] if p > 1 else [])]
+
+
+def _about_cutting(calibrated: ScoreRounds, plan: Plan) -> list[str]:
+    """What is cut off rows, and where the likelihood comes from."""
+    if not isinstance(calibrated.sums, ClippedScores):
+        return []
+    longest = float(calibrated.sums.clip)
+    found = [
+        f"Cuts: a row's score to the length {longest:g}; each round counts how many rows that changed, with noise. "
+        "What is cut is part of the model, and moves the posterior where the model does not hold."
+    ]
+    if isinstance(plan.model, Likelihood):
+        found.append(
+            f"Likelihood: {plan.model.name}, the function whose source has the digest {plan.model.digest[:12]}. The "
+            "plan holds no code: Python in which tacit.Likelihood was called with it carries out and infers, the "
+            "command line does not."
+        )
+    return found
 
 
 def useful_from(calibrated: ScoreRounds) -> float:
@@ -197,6 +220,8 @@ def useful_from(calibrated: ScoreRounds) -> float:
     noise_parameters = calibrated.noise_parameters
     part = float(calibrated.shares[0])
     sd = noise_parameters.of_round(0).sd[0] / calibrated.unit * (part if laplace else part**0.5)
+    if isinstance(calibrated.sums, ClippedScores):  # information as of a response with two levels, or not known
+        return 12 * sd**2 if calibrated.sums.covariates else 0.0
     weight = calibrated.sums.table.curves(0, 0)[0][1][0][1] / calibrated.sums.table.weight_unit
     return 3 * sd**2 / weight
 

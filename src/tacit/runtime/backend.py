@@ -48,6 +48,11 @@ def float64() -> Generator[None]:
         yield
 
 
+def on_processor() -> Any:
+    """Compute on the processor here, also where there is an accelerator: many small steps, or rows one by one."""
+    return jax.default_device(jax.local_devices(backend="cpu")[0])
+
+
 class _OneThreadOfBlas:
     """The BLAS that XLA borrows from scipy for factors and triangular solves, held to one thread while anybody asks.
 

@@ -86,6 +86,11 @@ class ScoreSums(Statistic):
         return tuple(named | {self.response: None})
 
     @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The name of each entry of a point: those of the design."""
+        return tuple(column.name for column in self.design)
+
+    @property
     def entries(self) -> tuple[str, ...]:
         """``score`` of each coefficient, then ``information`` of each pair."""
         names = [column.name for column in self.design]

@@ -1,0 +1,129 @@
+"""Scores that are cut: the bound holds whatever a likelihood returns, and a smaller claim is beaten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit.errors import InputError
+from tacit.statistics.clipped_scores import SCORE_STEPS, ClippedScores, RowScores
+
+
+@dataclass(frozen=True)
+class Given(RowScores):
+    """Scores that stand in the data: anything at all."""
+
+    size: int
+
+    @property
+    def columns(self):
+        return tuple(f"s{j}" for j in range(self.size))
+
+    @property
+    def coordinates(self):
+        return self.columns
+
+    @property
+    def covariates(self):
+        return 0
+
+    def check_here(self):
+        pass
+
+    def scores(self, columns, point):
+        return np.stack([columns[name] for name in self.columns], axis=1)
+
+
+def sums(size=3, clip=Fraction(5, 2), **other):
+    return ClippedScores(Given(size), clip, (0,) * size, matrix=True, **other)
+
+
+def rows(vectors):
+    return {f"s{j}": column for j, column in enumerate(np.asarray(vectors, float).T)}
+
+
+def weighed(statistic, first, second):
+    """The squared L2 and the L1 distance of two rows, in relative scales, exactly."""
+    scales = statistic.sensitivity().relative_scales
+    a, b = (statistic.each_row(rows([one]))[0].tolist() for one in (first, second))
+    moved = [abs(Fraction(y - x)) / w for x, y, w in zip(a, b, scales, strict=True)]
+    return sum(d * d for d in moved), sum(moved)
+
+
+def worst_pair(statistic, rng):
+    """Two vectors of full length whose product is where the proof has its maximum; the second is not cut."""
+    size, longest = len(statistic.coordinates), float(statistic.clip)
+    ratio = float(statistic.sensitivity().relative_scales[size])
+    cosine = max(-1.0, -((ratio / SCORE_STEPS / longest) ** 2) / 2 * SCORE_STEPS**2)
+    first, other = np.linalg.qr(rng.normal(size=(size, 2)))[0].T
+    return 1e3 * first, longest * (cosine * first + np.sqrt(1 - cosine**2) * other) * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+@pytest.mark.parametrize("share", [Fraction(1, 20), Fraction(1, 2), Fraction(9, 10)])
+@pytest.mark.parametrize("matrix", [False, True])
+def test_no_pair_beats_the_claim_and_half_of_it_is_beaten(laplace, share, matrix):
+    """Seed 1. Scores of all sizes, infinite and missing ones; no false alarm, as the claim is proved."""
+    rng = np.random.default_rng(1)
+    statistic = replace(sums(laplace=laplace, share=share), matrix=matrix)
+    claim = statistic.sensitivity()
+    odd = [[np.nan, 1, 1], [np.inf, 0, 0], [-np.inf, 0, 0], [0, 0, 0], [1e308, -1e308, 1e308], [1e-320, 0, 0]]
+    pairs = [(a, b) for a in odd for b in odd]
+    pairs += [
+        (10 ** rng.uniform(-3, 6) * rng.normal(size=3), 10 ** rng.uniform(-3, 6) * rng.normal(size=3))
+        for _ in range(300)
+    ]
+    pairs += [(-one, one) for one in 1e6 * rng.normal(size=(50, 3))]
+    pairs += [worst_pair(statistic, rng) for _ in range(20)]
+    found = [weighed(statistic, *pair) for pair in pairs]
+    assert max(square for square, _ in found) <= claim.l2_squared
+    assert max(total for _, total in found) <= claim.l1
+    assert max(square for square, _ in found) > 0.5 * claim.l2_squared  # the planted fault: a claim of half as much
+
+
+def test_the_bound_is_nearly_attained():
+    rng = np.random.default_rng(2)
+    for size in (2, 4, 7):
+        statistic = sums(size)
+        square, _ = weighed(statistic, *worst_pair(statistic, rng))
+        assert square > 0.97 * statistic.sensitivity().l2_squared
+
+
+def test_the_cut_is_to_whole_numbers_inside_the_length():
+    """Seed 3: never longer than the length, never much shorter, and the direction is kept."""
+    rng = np.random.default_rng(3)
+    statistic, vectors = sums(5), 10 ** rng.uniform(0, 300, (4000, 1)) * rng.normal(size=(4000, 5))
+    whole, cut = statistic.vectors(rows(vectors))
+    lengths = (whole * whole).sum(axis=1)
+    assert int(lengths.max()) <= statistic.longest**2
+    assert int(lengths[cut].min()) > 0.98 * statistic.longest**2
+    small = np.array([[0.5, -0.25, 1.0, 0.0, 0.125]])
+    whole, cut = statistic.vectors(rows(small))
+    assert whole.tolist() == [[512, -256, 1024, 0, 128]]
+    assert not cut.any()
+
+
+def test_what_is_not_finite_is_a_zero_vector_and_counts_as_cut():
+    statistic = sums(2)
+    added = statistic.each_row(rows([[np.nan, 1.0], [1.0, np.inf]]))
+    assert added[:, :-1].tolist() == [[0] * 5] * 2
+    assert added[:, -1].tolist() == [statistic.unit] * 2
+
+
+def test_sums_are_the_sums_of_rows_and_stay_below_the_largest():
+    rng = np.random.default_rng(4)
+    statistic, given = sums(4), rows(10 ** rng.uniform(-2, 3, (500, 1)) * rng.normal(size=(500, 4)))
+    each = statistic.each_row(given)
+    assert statistic.batch_sum(given) == each.sum(axis=0).tolist()
+    assert int(np.abs(each).max()) <= statistic.largest
+    order = rng.permutation(500)
+    assert (statistic.each_row({k: v[order] for k, v in given.items()}) == each[order]).all()
+
+
+@pytest.mark.parametrize(("clip", "point"), [(Fraction(0), (0, 0)), (Fraction(5000), (0, 0)), (Fraction(1), (0,))])
+def test_a_wrong_length_or_point_is_refused(clip, point):
+    with pytest.raises(InputError, match=r"^Expected (clip|point)="):
+        ClippedScores(Given(2), clip, point, matrix=False)
