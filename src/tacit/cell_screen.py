@@ -27,6 +27,7 @@ from tacit.plan import Plan
 from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
+from tacit.privacy.neighbours import REPLACE_ONE
 from tacit.release import LONGEST, Release, check_receipt
 from tacit.schema import Category, Schema
 from tacit.statistics.cell_classes import CellClasses
@@ -48,10 +49,18 @@ class ScreenPlan:
     budget: Guarantee
     mechanism: AddNoise = field(default_factory=AddNoise)
 
+    def __post_init__(self) -> None:
+        if self.budget.neighbours != REPLACE_ONE:
+            raise expected("neighbours", self.budget.neighbours, f'of a screen to be "{REPLACE_ONE}": it says n')
+
     @classmethod
     def of(cls, plan: Plan, budget: Guarantee) -> ScreenPlan:
         """The screening of a plan's columns, for the plan's unit of privacy."""
         plan.central()  # refuses a plan whose rows are never in one place
+        if plan.budget.neighbours != REPLACE_ONE:
+            raise expected(
+                "neighbours", plan.budget.neighbours, f'of the plan to be "{REPLACE_ONE}" for a screen, which says n'
+            )
         return cls(plan.schema, budget, AddNoise(unit=plan.mechanism.person))
 
     @cached_property

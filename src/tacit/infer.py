@@ -14,6 +14,7 @@ from tacit.cell_screen import Screen, as_screen
 from tacit.errors import InputError, RefusedError, did_you_mean, expected
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.newton import ScoreRounds
+from tacit.mechanisms.person import STAND_INS
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.models.coefficient_statements import of_single_coefficients
 from tacit.models.cohort_method import CohortReports, cohort_numbers, settled_prior, survey_sums
@@ -150,6 +151,8 @@ def _site(releases: Sequence[Release]) -> Site:
         matrix = tuple(one for layout in layouts for one in layout.matrix)
         return Site(first.n, (), rounds=replace(layouts[0], matrix=matrix))
     if not any(isinstance(one.noise_parameters, DrawParameters) for one in releases):
+        if any(one.plan.filled for one in releases):
+            raise expected("weight", None, STAND_INS)
         return Site(first.n, tuple(one.noise for one in releases))
     if len(releases) > 1:
         raise expected("release", len(releases), "to be one alone: posterior draws are not pooled with other releases")
@@ -224,6 +227,8 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
         for one in site[1:]:
             if (one.n, one.plan.mechanism.person) != (site[0].n, site[0].plan.mechanism.person):
                 raise expected("release", one.id, f"to have the n and the unit of privacy of {site[0].id!r}")
+    if len({one.n is None for one in releases}) > 1:
+        raise InputError("Expected releases to be pooled to say their number of rows all, or none of them.")
     if same_rows and len(sites) == len(releases):
         raise InputError("Expected same_rows to be left out: no two of the releases are about the same dataset.")
     return list(sites.values())
@@ -264,7 +269,10 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
         matrix = tuple(share > 0 for share in calibrated.matrix)
         layout = ScoreLayout(len(calibrated.sums.design), matrix, calibrated.sums.laplace)
         return Problem(plan.model, plan.schema, whole, (Site(n, (), rounds=layout),))
-    site = Site(n, (), noise_parameters) if isinstance(noise_parameters, DrawParameters) else Site(n, (plan.noise(),))
+    if isinstance(noise_parameters, DrawParameters):
+        site = Site(n, (), noise_parameters)
+    else:
+        site = Site(n if calibrated.public_n else None, (plan.noise(),))
     return Problem(plan.model, plan.schema, whole, (site,))
 
 
@@ -311,22 +319,36 @@ def method_for(problem: Problem, method: str | None) -> str:
             raise expected("method", method, f"to be one for {kind}: {', '.join(known)}")
         return method if method is not None else next(iter(known))
     central, local = bool(problem.sites), bool(problem.surveys)
-    return method_name(problem.model, problem.schema, method, central=central, local=local)
+    return method_name(problem.model, problem.schema, method, central=central, local=local, unknown_n=problem.unknown_n)
 
 
-def method_name(model: Model, schema: Schema, method: str | None, *, central: bool = True, local: bool = False) -> str:
+def method_name(
+    model: Model,
+    schema: Schema,
+    method: str | None,
+    *,
+    central: bool = True,
+    local: bool = False,
+    unknown_n: bool = False,
+) -> str:
     """The family's default method for such evidence, or the one that was asked for."""
     method = current_method(method)
     methods = model.methods
-    able = [name for name, found in methods.items() if found.surveys >= local and found.central >= central]
+    takes = [
+        name for name, found in methods.items() if found.unknown_n >= unknown_n and found.known_n >= (not unknown_n)
+    ]
+    able = [name for name in takes if methods[name].surveys >= local and methods[name].central >= central]
     if method is not None and method not in methods:
         raise expected("method", method, f"to be one of {', '.join(methods)}{did_you_mean(method, methods)}")
+    if unknown_n and method is not None and method not in takes:
+        raise expected("method", method, f"to be one for an unknown number of rows: {', '.join(takes) or 'none here'}")
     if method is not None and method not in able:
         raise expected("method", method, f"to be one for such evidence: {', '.join(able)}")
     if method is not None:
         return method
     if not able:
         evidence = " and ".join(["releases"] * central + ["reports"] * local) + " together" * (central and local)
+        evidence += " whose number of rows is not public" * unknown_n
         raise expected("family", model.family, f"to have a method that takes {evidence}")
     default = model.default_method(schema)
     return default if default in able else able[0]

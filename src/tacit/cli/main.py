@@ -180,9 +180,7 @@ def privatize(
         return
     what = "noisy" if release.plan.mechanism.kind in ("noise", "newton") else "drawn"
     numbers = f"1 {what} number" if len(release.values) == 1 else f"{len(release.values)} {what} numbers"
-    unit = release.plan.mechanism.person
-    whom = f"{release.n:,} rows" if unit is None else f"{release.n // unit.max_rows:,} people"
-    say(f"Released {numbers} about {whom} of {release.dataset!r}: {output}")
+    say(f"Released {numbers} about {release.size} of {release.dataset!r}: {output}")
     say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}{about_responses(release.plan)}")
     for assumption in release.guarantee.assumes:
         say(f"Assumes: {assumption}.")

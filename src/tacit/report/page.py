@@ -28,6 +28,7 @@ from tacit.release import Release
 from tacit.report import commands
 from tacit.report.densities import PosteriorNumber, density_plot, distinct, numbers
 from tacit.report.histograms import histogram_plots
+from tacit.report.neighbour_text import everyone, neighbours_in_words
 from tacit.report.promise import PriceRow, prices, tradeoff_plot
 from tacit.report.replicas import checks, replicate
 from tacit.report.rows import Chart, check_rows, forest, split_rows
@@ -114,6 +115,8 @@ def report(
         title=f"{', '.join(_datasets(posterior))}: a private posterior",
         posterior=posterior,
         datasets=_datasets(posterior),
+        neighbours_in_words=neighbours_in_words,
+        everyone=everyone,
         warnings=posterior.warnings(),
         sampler=_sampler(posterior),
         promises=_promises(posterior),
