@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Self
 from tacit.bibliography import AVELLA_2023, Paper
 from tacit.errors import BROKEN, BrokenMediumError, InputError, did_you_mean, expected
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters, Read
-from tacit.mechanisms.person import KEYS, Person, person_from_plain
+from tacit.mechanisms.person import KEYS, PERSON, Person, person_from_plain
+from tacit.mechanisms.record_moves import n_is_public, record_moves
 from tacit.models.model import Model
 from tacit.models.score_model import ScoreLink, ScoreModel, ScorePrior
 from tacit.models.score_noise import MOST_ROUNDS, NoisyRound, ScoreNoise
@@ -35,6 +36,7 @@ from tacit.statistics.accumulator import Sums
 from tacit.statistics.score_region import POINT_UNIT
 from tacit.statistics.score_sensitivity import rounded_ratio
 from tacit.statistics.score_sums import LARGEST, ScoreSums
+from tacit.statistics.statistic import Statistic
 
 _PURE = ((0.4, 0.25, 0.35), (0.5, 0.0, 0.0))  # few rounds and one matrix: Laplace noise on every entry of it is dear
 _STEP = Fraction(1, 10**12)
@@ -45,7 +47,8 @@ class ScoreRounds(CalibratedMechanism):
     """Sums of scores, and of information where ``matrix`` says so, at one point after the other, plus noise.
 
     ``shares`` of the price belong to each round, and of a round the share ``matrix`` to its information; 0 is none.
-    ``price`` is mu^2 for Gaussian noise, epsilon for Laplace noise. ``people`` is the most rows of one unit of privacy.
+    ``price`` is mu^2 for Gaussian noise, epsilon for Laplace noise. ``unit_of_privacy`` is a person, or None for a row.
+    Where n is not public under these ``neighbours`` and this unit, the first round has it, too, with noise.
     ``past`` is the distribution that a release says it had; without it the points are still to be found.
     """
 
@@ -54,8 +57,25 @@ class ScoreRounds(CalibratedMechanism):
     shares: tuple[Fraction, ...]
     matrix: tuple[Fraction, ...]
     price: Fraction
-    people: int
+    neighbours: str
+    unit_of_privacy: Person | None
     past: ScoreNoise | None = None
+
+    @property
+    def people(self) -> int:
+        """The most rows of one unit of privacy that count."""
+        unit = self.unit_of_privacy
+        return 1 if unit is None or unit.weight == PERSON else unit.max_rows
+
+    @property
+    def public_n(self) -> bool:
+        """Whether a release says n."""
+        return n_is_public(self.neighbours, self.unit_of_privacy)
+
+    @property
+    def row_entries(self) -> tuple[int, ...]:
+        """The last number of the first round."""
+        return () if self.public_n else (len(self.statistic(0, (0,) * len(self.sums.design)).entries) - 1,)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -67,7 +87,7 @@ class ScoreRounds(CalibratedMechanism):
         """Those of each round."""
         found: list[str] = []
         for place, share in enumerate(self.matrix):
-            names = self.sums.at(self.sums.point, matrix=share > 0).entries
+            names = self._released(self.sums.at(self.sums.point, matrix=share > 0), place).entries
             found += [f"round {place + 1}: {name}" for name in names]
         return tuple(found)
 
@@ -102,41 +122,47 @@ class ScoreRounds(CalibratedMechanism):
     def _noise(self) -> str:
         return DiscreteLaplace.kind if self.sums.laplace else RoundedGaussian.kind
 
-    def statistic(self, place: int, point: Sequence[int]) -> ScoreSums:
-        """The sums of one round, counted from 0, at ``point``."""
+    def _released(self, sums: ScoreSums, place: int) -> Statistic:
+        return sums if self.public_n or place > 0 else sums.of_unknown_n()
+
+    def statistic(self, place: int, point: Sequence[int]) -> Statistic:
+        """The sums of one round, counted from 0, at ``point``; with the number of rows in the first, if not public."""
         share, ratio = self.matrix[place], None
         if self.past is not None and share > 0:  # as its scales say, whatever share they came from
             score, diagonal, _ = self.past.rounds[place].scales
             ratio = rounded_ratio(Fraction(diagonal, score))
         sums = replace(self.sums, share=share or Fraction(1, 2), ratio=ratio)
-        return sums.at(tuple(point), matrix=share > 0)
+        return self._released(sums.at(tuple(point), matrix=share > 0), place)
 
     def sensitivity(self, place: int, point: Sequence[int]) -> Sensitivity:
         """How far replacing one unit of privacy moves the sums of one round.
 
-        Proof: for replace-one neighbours, in L1 and L2. For rows it is that of `ScoreSums`. A person has at most
-        ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is what missing rows add.
-        Paired off, two persons differ in at most ``people`` vectors, each pair by no more than `ScoreSums` claims with
-        ``empty``, for which a zero vector is one more row; the differences add up (`Sensitivity.times`). []
+        Proof: for the neighbours of the budget, in L1 and L2: that of `record_moves`. Where no weight is said, a person
+        has at most ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is what missing
+        rows add. Paired off, two persons differ in at most ``people`` vectors, each pair by no more than `ScoreSums`
+        claims with ``empty``, for which a zero vector is one more row; the differences add up. []
         """
-        return self.statistic(place, point).sensitivity().times(self.people)
+        return record_moves(self.statistic(place, point), self.neighbours, self.unit_of_privacy)
 
     def round_at(self, place: int, point: Sequence[int]) -> NoisyRound:
         """The noise of one round at ``point``: the least whole scales for its share of the price."""
         moves, part = self.sensitivity(place, point), self.shares[place] * self.price
-        weights = moves.relative_scales
+        weights, rows = moves.relative_scales, place == 0 and not self.public_n
         p, matrix = len(self.sums.design), self.matrix[place] > 0
         kept = [weights[0], weights[p], weights[p + 1] if p > 1 else weights[p]] if matrix else [weights[0]]
+        kept += [weights[-1]] if rows else []
         if self.sums.laplace:
             scales = [math.ceil(weight * moves.l1 / part) for weight in kept]
         else:
             scales = [root_above(weight**2 * moves.l2_squared / part) for weight in kept]
-        return NoisyRound(tuple(point), matrix, tuple(max(1, scale) for scale in scales))
+        scales = [max(1, scale) for scale in scales]
+        last = scales.pop() if rows else None
+        return NoisyRound(tuple(point), matrix, tuple(scales), last)
 
     def event(self) -> Event:
         """What all rounds cost together.
 
-        Proof: for replace-one neighbours. Fix what rounds 1 to k - 1 released. Then theta_k is fixed, and round k is
+        Proof: for the neighbours of `sensitivity`. Fix what rounds 1 to k - 1 released. Then theta_k is fixed, and round k is
         the sums of `ScoreSums` at theta_k, which a unit moves by no more than `sensitivity`, plus noise of scales
         that follow from it: by the proof of `RoundedGaussian` it is mu_k-GDP with mu_k^2 = l2_squared / base^2, or by
         that of `DiscreteLaplace` epsilon_k-DP with epsilon_k = l1 / base, which `round_at` keeps at or below the share
@@ -186,11 +212,18 @@ class ScoreRounds(CalibratedMechanism):
             noise = noise_parameters.of_round(place).sample(1, entropy)[0]
             assert isinstance(collected, Sums)
             values += [total + int(error) for total, error in zip(collected.totals, noise, strict=True)]
-            point = self._after(noise_parameters, values, n)
+            point = self._after(
+                noise_parameters, values, n if self.public_n else self._noisy_n(noise_parameters, values)
+            )
         assert rows is not None
         return rows, tuple(values), ScoreNoise(self._noise, tuple(rounds))
 
-    def _after(self, noise_parameters: ScoreNoise, values: Sequence[int], n: int) -> tuple[int, ...]:
+    def _noisy_n(self, noise_parameters: ScoreNoise, values: Sequence[int]) -> float:
+        """n as it was released, or what its noise is about where that is more."""
+        place, scale = self.row_entries[0], noise_parameters.rounds[0].rows or 0
+        return max(1, values[place], scale) / self.unit
+
+    def _after(self, noise_parameters: ScoreNoise, values: Sequence[int], n: float) -> tuple[int, ...]:
         """The next point on the lattice, from released numbers alone; where none is found, the last one again."""
         last = noise_parameters.rounds[-1].point
         found: Sequence[float] = [t / POINT_UNIT for t in last]
@@ -201,10 +234,10 @@ class ScoreRounds(CalibratedMechanism):
             return last
         return tuple(round(min(max(value, -LARGEST), LARGEST) * POINT_UNIT) for value in found)
 
-    def check(self, values: tuple[int, ...], n: int) -> None:
+    def check(self, values: tuple[int, ...], n: int | None) -> None:
         """A row moves an entry by at most ``largest``; noise beyond 65536 scales has probability below e^-65536."""
         for one, some in zip(self.noise_parameters.rounds, self.noise_parameters.split(values), strict=True):
-            limit = n * self.sums.largest + 2**16 * max(one.scales)
+            limit = (2**53 if n is None else n) * self.sums.largest + 2**16 * max(one.scales)
             if any(abs(value) > limit for value in some):
                 raise InputError("Expected values to lie within what n rows can add plus 65536 noise scales of 0.")
 
@@ -256,6 +289,11 @@ class Newton(Central):
         return self.unit
 
     @property
+    def takes_add_remove(self) -> bool:
+        """A row's score and information have a length of their own (`ScoreSums.addition`)."""
+        return True
+
+    @property
     def papers(self) -> tuple[Paper, ...]:
         """Noisy Newton steps."""
         return (AVELLA_2023,)
@@ -301,9 +339,15 @@ class Newton(Central):
             count = len(noise_parameters.rounds)
             shares = (Fraction(1, count),) * count
             matrix = tuple(Fraction(1, 2) if one.matrix else Fraction(0) for one in noise_parameters.rounds)
-        people = 1 if self.unit is None else self.unit.max_rows
         found = ScoreRounds(
-            sums, model.score_link(schema), shares, matrix, _price(budget, self.kind), people, noise_parameters
+            sums,
+            model.score_link(schema),
+            shares,
+            matrix,
+            _price(budget, self.kind),
+            budget.neighbours,
+            self.unit,
+            noise_parameters,
         )
         if noise_parameters is not None:
             _check_noise(noise_parameters, found)
@@ -333,7 +377,9 @@ class Newton(Central):
         return cls(table.get("rounds"), table.get("shares"), table.get("matrix"), person_from_plain(table))
 
 
-def next_point(rounds: Sequence[Round], values: Sequence[Sequence[float]], n: int, link: ScoreLink) -> Sequence[float]:
+def next_point(
+    rounds: Sequence[Round], values: Sequence[Sequence[float]], n: float, link: ScoreLink
+) -> Sequence[float]:
     """Where the next round is taken, from what earlier ones released."""
     from tacit.models import score_steps
 
@@ -346,6 +392,9 @@ def _check_noise(noise_parameters: ScoreNoise, calibrated: ScoreRounds) -> None:
         raise expected("law", noise_parameters.noise, "of the rounds to be the one that the plan's budget gets")
     if [one.matrix for one in noise_parameters.rounds] != [share > 0 for share in calibrated.matrix]:
         raise expected("rounds", len(noise_parameters.rounds), "to have scores and matrices where the plan has them")
+    counted = [place == 0 and not calibrated.public_n for place in range(len(noise_parameters.rounds))]
+    if [one.rows is not None for one in noise_parameters.rounds] != counted:
+        raise expected("rounds", len(noise_parameters.rounds), "to have the number of rows where the plan has it")
     p = len(calibrated.sums.design)
     if any(len(one.point) != p for one in noise_parameters.rounds):
         raise expected("point", len(noise_parameters.rounds[0].point), f"of every round to have {p} coefficients")

@@ -22,12 +22,13 @@ class NoisyRound:
     """One round on the lattice: its ``point`` in steps of 1 / `POINT_UNIT`, and the noise of what was released there.
 
     ``scales`` are those of a score, of an entry on the diagonal of the information and of one off it, in lattice units;
-    of a score alone where there was no ``matrix``.
+    of a score alone where there was no ``matrix``. ``rows`` is that of the number of rows, where it was released, last.
     """
 
     point: tuple[int, ...]
     matrix: bool
     scales: tuple[int, ...]
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         if not self.point or any(abs(t) > LARGEST * POINT_UNIT for t in self.point):
@@ -38,15 +39,16 @@ class NoisyRound:
     def every_scale(self) -> tuple[int, ...]:
         """The scale of each released number: the scores, then the upper triangle of the information, row by row."""
         p = len(self.point)
-        scores = (self.scales[0],) * p
+        scores, last = (self.scales[0],) * p, () if self.rows is None else (self.rows,)
         if not self.matrix:
-            return scores
+            return (*scores, *last)
         _, diagonal, off = self.scales
-        return scores + tuple(diagonal if j == k else off for j in range(p) for k in range(j, p))
+        return (*scores, *(diagonal if j == k else off for j in range(p) for k in range(j, p)), *last)
 
     def to_plain(self) -> dict[str, Any]:
         """As it stands in a release."""
-        return {"point": list(self.point), "matrix": self.matrix, "scales": list(self.scales)}
+        plain = {"point": list(self.point), "matrix": self.matrix, "scales": list(self.scales)}
+        return plain if self.rows is None else {**plain, "rows": self.rows}
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,12 @@ class ScoreNoise:
         )
 
     def split(self, values: Any) -> list[Any]:
-        """The released numbers, round by round."""
+        """The released numbers, round by round, without the number of rows."""
         found: list[Any] = []
         start = 0
         for one in self.rounds:
             size = len(one.every_scale())
-            found.append(values[start : start + size])
+            found.append(values[start : start + size - (one.rows is not None)])
             start += size
         return found
 
@@ -125,7 +127,7 @@ class ScoreNoise:
             raise InputError(f"Expected the release's rounds to be a list of 1 to {MOST_ROUNDS}.")
         found: list[NoisyRound] = []
         for one in plain["rounds"]:
-            if not isinstance(one, Mapping) or set(one) != {"point", "matrix", "scales"}:
+            if not isinstance(one, Mapping) or set(one) - {"rows"} != {"point", "matrix", "scales"}:
                 raise InputError("Expected every round to say its point, matrix and scales.")
             if not isinstance(one["matrix"], bool):
                 raise expected("matrix", one["matrix"], "of a round to be true or false")
@@ -133,5 +135,7 @@ class ScoreNoise:
                 numbers = one[name]
                 if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
                     raise InputError(f"Expected the {name} of a round to be whole numbers.")
-            found.append(NoisyRound(tuple(one["point"]), one["matrix"], tuple(one["scales"])))
+            if "rows" in one and (type(one["rows"]) is not int or one["rows"] < 1):
+                raise InputError("Expected the rows of a round to be the scale of a noise, a whole number above 0.")
+            found.append(NoisyRound(tuple(one["point"]), one["matrix"], tuple(one["scales"]), one.get("rows")))
         return cls(plain["law"], tuple(found))

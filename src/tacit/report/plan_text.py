@@ -176,6 +176,7 @@ def _noise_at_zero(calibrated: ScoreRounds, place: int) -> list[float]:
     p = len(calibrated.sums.design)
     noise_parameters = ScoreNoise(calibrated.noise_parameters.noise, (calibrated.round_at(place, (0,) * p),))
     sds = [sd / calibrated.unit for sd in noise_parameters.of_round(0).sd]
+    sds = sds if noise_parameters.rounds[0].rows is None else sds[:-1]
     return [sds[0]] if len(sds) == p else [sds[0], sds[p], *sds[p + 1 : p + 2]]
 
 
