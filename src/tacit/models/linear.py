@@ -292,7 +292,9 @@ def _counted(problem: Problem, design: DesignMatrix, settings: SamplerSettings) 
     assert isinstance(model, LinearRegression)
     assert isinstance(problem.prior, LinearPrior)
     if len(problem.sites) > 1 or model.moments != 2:
-        raise expected("release", len(problem.sites), "to be about one dataset, with moments = 2, where n is not public")
+        raise expected(
+            "release", len(problem.sites), "to be about one dataset, with moments = 2, where n is not public"
+        )
     return counted_gram_chain(noisy_grams(problem)[0], problem.prior.numbers(design), settings)
 
 
