@@ -38,9 +38,9 @@ def free_counts_chain(
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         z = released.reshape(releases, -1)
 
-        def log_noise(counts: Any) -> Any:
+        def log_noise(cells: Any, counts: Any) -> Any:
             return sum(
-                noise.standard_log_density((z[j][:, None] - counts) / scales[j][:, None], jnp)
+                noise.standard_log_density((z[j][cells][:, None] - counts) / scales[j][cells][:, None], jnp)
                 for j, noise in enumerate(site.noises)
             )
 
@@ -48,11 +48,12 @@ def free_counts_chain(
             for_alpha, *for_counts = jax.random.split(key, 1 + SWEEPS)
             alpha = concentration_given(for_alpha, counts, concentrations)
             for one in for_counts:
-                counts = free_sweep(one, counts, alpha, log_noise, step_sizes)
+                counts = free_sweep(one, counts, alpha, log_noise, step_sizes, around)
             return counts, counts
 
         for_warmup, for_draws, for_shares, for_alpha, for_rest = jax.random.split(key, 5)
         counts = jnp.maximum(jnp.round(jnp.mean(z, axis=0)), 0.0)
+        around = jnp.maximum(jnp.sum(counts), counts.shape[0])
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
         _, counts = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
         keys = jax.random.split(for_alpha, settings.draws)
