@@ -340,8 +340,6 @@ def method_name(
     able = [name for name in takes if methods[name].surveys >= local and methods[name].central >= central]
     if method is not None and method not in methods:
         raise expected("method", method, f"to be one of {', '.join(methods)}{did_you_mean(method, methods)}")
-    if unknown_n and method is not None and method not in takes:
-        raise expected("method", method, f"to be one for an unknown number of rows: {', '.join(takes) or 'none here'}")
     if method is not None and method not in able:
         raise expected("method", method, f"to be one for such evidence: {', '.join(able)}")
     if method is not None:

@@ -9,7 +9,8 @@ Proof: the release of partials of n_1, ..., n_k rows is the release of the table
 sums of whole numbers are exact however they are grouped. Two pooled tables in which one person's row is replaced have
 the same n = n_1 + ... + n_k and sums that differ by no more than the sensitivity of the statistic, so the guarantee of
 the plan holds for everybody in the pool, if nobody is in two partials. Only n has to be public, and under add-remove
-not even that, as the sums have it: the n of each site stays in its partial. Somebody who is in m of the partials gets the guarantee for m replaced rows instead. []
+not even that, as the sums have it: the n of each site stays in its partial. Somebody who is in m of the partials gets
+the guarantee for m replaced rows instead. []
 """
 
 from __future__ import annotations

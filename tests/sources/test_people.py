@@ -176,7 +176,7 @@ def test_a_regression_by_person_goes_through():
         release = tacit.privatize(data, linear_plan(2, weight), ledger=None)
         assert release.n == n
         assert tacit.Release.from_json(release.to_json()) == release
-    with pytest.raises(tacit.InputError, match='Expected weight=None of .mechanism. to be "row".* or "person"'):
+    with pytest.raises(tacit.InputError, match=r'Expected weight=None of .mechanism. to be "row".* or "person"'):
         tacit.privatize(data, linear_plan(2), ledger=None)
     plan = linear_plan(2)
     assert plan.noise().sd[0] > 1.9 * linear_plan(1).noise().sd[0]
@@ -301,7 +301,7 @@ def test_simulation_and_inference_go_through():
     plan = plan_for(2, weight="person")
     posterior = tacit.infer(tacit.simulate(plan, n=100, seed=1).release, draws=50, chains=1, warmup=20)
     assert posterior.release.n == 100
-    with pytest.raises(tacit.InputError, match='Expected weight=None of .mechanism. to be "row"'):
+    with pytest.raises(tacit.InputError, match=r'Expected weight=None of .mechanism. to be "row"'):
         tacit.infer(tacit.simulate(plan_for(2), n=100, seed=1).release)
     with pytest.raises(tacit.InputError, match="multiple"):
         tacit.simulate(plan_for(2), n=101, seed=1)

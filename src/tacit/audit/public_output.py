@@ -43,7 +43,8 @@ def same_in_public(plan: Plan, records: Sequence[Record | None], n: int, *, few:
             names = sorted(name for name in shown if shown.get(name) != first[1].get(name))
             words = f"The public part of a release depends on a row: {', '.join(names)}."
             return Check("public part", True, words, proof=True, witness=(first[0], record))
-    words = f"{len(records) + len(odd) + len(nobody)} neighbouring data sets give releases that differ in nothing but the noise."
+    count = len(records) + len(odd) + len(nobody)
+    words = f"{count} neighbouring data sets give releases that differ in nothing but the noise."
     return Check("public part", False, words, proof=True)
 
 

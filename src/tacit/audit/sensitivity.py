@@ -35,7 +35,7 @@ class LargestDifferences:
 
 
 Locate = Callable[[Sequence[Any]], list[list[int]]]
-"""Where each record, or None for nobody, takes the statistic, in whole numbers: one vector each, all else being equal."""
+"""Where each record, or None for nobody, takes the statistic, in whole numbers: one vector each, all else equal."""
 
 
 def search_sensitivity(

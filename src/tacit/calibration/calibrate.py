@@ -23,8 +23,8 @@ from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan, as_plan
-from tacit.posterior.tree import LATENT_N
 from tacit.posterior.convergence import MOST_DIVERGING
+from tacit.posterior.tree import LATENT_N
 
 PROBABILITIES = (0.5, 0.8, 0.95)
 _MANY_ROWS = 10_000  # from here on numpy's share of a simulation is large enough for threads to help

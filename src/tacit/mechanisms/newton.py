@@ -19,6 +19,7 @@ from tacit.errors import BROKEN, BrokenMediumError, InputError, did_you_mean, ex
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters, Read
 from tacit.mechanisms.person import KEYS, PERSON, Person, person_from_plain
 from tacit.mechanisms.record_moves import n_is_public, record_moves
+from tacit.mechanisms.round_prices import check_rounds, whole_price
 from tacit.models.model import Model
 from tacit.models.score_model import ScoreLink, ScoreModel, ScorePrior
 from tacit.models.score_noise import MOST_ROUNDS, NoisyRound, ScoreNoise
@@ -39,7 +40,6 @@ from tacit.statistics.score_sums import LARGEST, ScoreSums
 from tacit.statistics.statistic import Statistic
 
 _PURE = ((0.4, 0.25, 0.35), (0.5, 0.0, 0.0))  # few rounds and one matrix: Laplace noise on every entry of it is dear
-_STEP = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class ScoreRounds(CalibratedMechanism):
         """How far replacing one unit of privacy moves the sums of one round.
 
         Proof: for the neighbours of the budget, in L1 and L2: that of `record_moves`. Where no weight is said, a person
-        has at most ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is what missing
-        rows add. Paired off, two persons differ in at most ``people`` vectors, each pair by no more than `ScoreSums`
-        claims with ``empty``, for which a zero vector is one more row; the differences add up. []
+        has at most ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is what
+        missing rows add. Paired off, two persons differ in at most ``people`` vectors, each pair by no more than
+        `ScoreSums` claims with ``empty``, for which a zero vector is one more row; the differences add up. []
         """
         return record_moves(self.statistic(place, point), self.neighbours, self.unit_of_privacy)
 
@@ -162,14 +162,14 @@ class ScoreRounds(CalibratedMechanism):
     def event(self) -> Event:
         """What all rounds cost together.
 
-        Proof: for the neighbours of `sensitivity`. Fix what rounds 1 to k - 1 released. Then theta_k is fixed, and round k is
-        the sums of `ScoreSums` at theta_k, which a unit moves by no more than `sensitivity`, plus noise of scales
-        that follow from it: by the proof of `RoundedGaussian` it is mu_k-GDP with mu_k^2 = l2_squared / base^2, or by
-        that of `DiscreteLaplace` epsilon_k-DP with epsilon_k = l1 / base, which `round_at` keeps at or below the share
-        of the price that the round has, whatever theta_k is. So its bound is a number fixed before the first row, and
-        adaptive composition adds them up: sqrt(sum mu_k^2)-GDP (Dong, Roth and Su 2022, Theorem 4 and Corollary 3), and
-        sum epsilon_k (Dwork, Rothblum and Vadhan 2010, Theorem III.1). zCDP, Renyi and approximate guarantees follow
-        from mu, as a mu-GDP output is a post-processing of N(mu, 1) against N(0, 1). Points are functions of
+        Proof: for the neighbours of `sensitivity`. Fix what rounds 1 to k - 1 released. Then theta_k is fixed, and
+        round k is the sums of `ScoreSums` at theta_k, which a unit moves by no more than `sensitivity`, plus noise of
+        scales that follow from it: by the proof of `RoundedGaussian` it is mu_k-GDP with mu_k^2 = l2_squared / base^2,
+        or by that of `DiscreteLaplace` epsilon_k-DP with epsilon_k = l1 / base, which `round_at` keeps at or below the
+        share of the price that the round has, whatever theta_k is. So its bound is a number fixed before the first row,
+        and adaptive composition adds them up: sqrt(sum mu_k^2)-GDP (Dong, Roth and Su 2022, Theorem 4 and Corollary 3),
+        and sum epsilon_k (Dwork, Rothblum and Vadhan 2010, Theorem III.1). zCDP, Renyi and approximate guarantees
+        follow from mu, as a mu-GDP output is a post-processing of N(mu, 1) against N(0, 1). Points are functions of
         what was released. For rounds that have been, what their scales cost at their points is added up instead. []
         """
         if self.past is None:
@@ -344,13 +344,19 @@ class Newton(Central):
             model.score_link(schema),
             shares,
             matrix,
-            _price(budget, self.kind),
+            whole_price(budget, self.kind),
             budget.neighbours,
             self.unit,
             noise_parameters,
         )
         if noise_parameters is not None:
-            _check_noise(noise_parameters, found)
+            check_rounds(
+                noise_parameters,
+                len(sums.design),
+                [share > 0 for share in matrix],
+                laplace=laplace,
+                counted=not found.public_n,
+            )
         return found
 
     def noise_parameters_from_plain(self, plain: object) -> ScoreNoise:
@@ -384,34 +390,3 @@ def next_point(
     from tacit.models import score_steps
 
     return score_steps.next_point(rounds, values, n, link)
-
-
-def _check_noise(noise_parameters: ScoreNoise, calibrated: ScoreRounds) -> None:
-    """Refuse rounds that no release of this plan can have had."""
-    if noise_parameters.noise != (DiscreteLaplace.kind if calibrated.sums.laplace else RoundedGaussian.kind):
-        raise expected("law", noise_parameters.noise, "of the rounds to be the one that the plan's budget gets")
-    if [one.matrix for one in noise_parameters.rounds] != [share > 0 for share in calibrated.matrix]:
-        raise expected("rounds", len(noise_parameters.rounds), "to have scores and matrices where the plan has them")
-    counted = [place == 0 and not calibrated.public_n for place in range(len(noise_parameters.rounds))]
-    if [one.rows is not None for one in noise_parameters.rounds] != counted:
-        raise expected("rounds", len(noise_parameters.rounds), "to have the number of rows where the plan has it")
-    p = len(calibrated.sums.design)
-    if any(len(one.point) != p for one in noise_parameters.rounds):
-        raise expected("point", len(noise_parameters.rounds[0].point), f"of every round to have {p} coefficients")
-    if any(noise_parameters.rounds[0].point):
-        raise expected("point", list(noise_parameters.rounds[0].point), "of the first round to be 0")
-
-
-def _price(budget: Guarantee, kind: str) -> Fraction:
-    """All that rounds may cost together: epsilon, or the largest mu^2 (to 1e-12) whose event meets the budget.
-
-    Proof: the event of the number that is returned is asked whether it satisfies ``budget``. []
-    """
-    if isinstance(budget, PureDP):
-        return Fraction(budget.epsilon)
-    ideal, shrink = mu_squared_of(budget, kind), Fraction(0)
-    while not GaussianEvent(ideal * (1 - shrink), Fraction(0)).satisfies(budget):
-        shrink = 2 * shrink or _STEP
-        if shrink >= 1:
-            raise expected("budget", budget, "to be one that this noise can meet")
-    return ideal * (1 - shrink)

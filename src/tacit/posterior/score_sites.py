@@ -15,7 +15,8 @@ from tacit.release import Release
 
 def score_sites(releases: Sequence[Release]) -> list[ScoreSite]:
     """A site for each dataset. A number of rows that is not public stands for itself as it was released, or for its
-    noise where that is more: the chain hardly asks for it. Rounds of several releases about the same rows follow each other: their noise is new."""
+    noise where that is more: the chain hardly asks for it. Rounds of several releases about the same rows follow each
+    other: their noise is new."""
     found: dict[str, tuple[list[Round], list[Any], float]] = {}
     for one in releases:
         if not isinstance(one.noise_parameters, ScoreNoise):

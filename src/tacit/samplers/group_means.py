@@ -41,7 +41,7 @@ _FREEDOM = 5.0
 
 @dataclass(frozen=True, eq=False)
 class GroupProblem:
-    """What is known beside the release: ``n`` rows in ``groups``, or None, and the noise of each release (J, groups, 3)."""
+    """What is known beside a release: ``n`` rows, or None, in ``groups``; the noise of each release (J, groups, 3)."""
 
     n: Any
     groups: int

@@ -3,9 +3,9 @@
 A particle is (M, R) for the rows, their mean on [0, 1] and the ratio of their standard deviation to sqrt(M (1 - M)),
 and (m, r) for the population. Its target is p(m) p(r) normal(sums; n mu(m, r), n C(m, r)) noise(z - sums), as in
 `group_means`, with n known; where it is released with noise a particle has an n of its own, flat beforehand, which is
-drawn from around its release. Most particles of rows come from the noise around the release, the others from everywhere;
-populations come from around the rows, or from the prior. So weights are nearly equal where there is much evidence, and
-bounded where there is little. Sums that no rows could have have no particle.
+drawn from around its release. Most particles of rows come from the noise around the release, the others from
+everywhere; populations come from around the rows, or from the prior. So weights are nearly equal where there is much
+evidence, and bounded where there is little. Sums that no rows could have have no particle.
 """
 
 from __future__ import annotations
