@@ -180,7 +180,8 @@ def privatize(
         return
     what = "noisy" if release.plan.mechanism.kind in ("noise", "newton") else "drawn"
     numbers = f"1 {what} number" if len(release.values) == 1 else f"{len(release.values)} {what} numbers"
-    say(f"Released {numbers} about {release.size} of {release.dataset!r}: {output}")
+    whom = f"about {release.size}" if release.n is not None else "about an unknown number of rows"
+    say(f"Released {numbers} {whom} of {release.dataset!r}: {output}")
     say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}{about_responses(release.plan)}")
     for assumption in release.guarantee.assumes:
         say(f"Assumes: {assumption}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.errors import InputError, expected
@@ -66,3 +66,8 @@ def person_from_plain(table: Mapping[str, Any]) -> Person | None:
         if name not in table:
             raise InputError(f'Expected [mechanism] to say {name} beside unit = "person".')
     return Person(table["id"], table["max_rows"], table.get("weight"))
+
+
+def unweighted(person: Person | None) -> Person | None:
+    """The same person, of whom stand-ins fill up the rows: their number is then public, as counts of cells need."""
+    return None if person is None else replace(person, weight=None)

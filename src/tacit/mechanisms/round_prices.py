@@ -19,7 +19,7 @@ _STEP = Fraction(1, 10**12)
 def check_rounds(
     noise_parameters: ScoreNoise, coefficients: int, matrix: Sequence[bool], *, laplace: bool, counted: bool
 ) -> None:
-    """Refuse rounds that no release of a plan can have had; ``counted`` says whether the first has the number of rows."""
+    """Refuse rounds that no release of a plan can have had; ``counted``: the first has the number of rows."""
     rounds = noise_parameters.rounds
     if noise_parameters.noise != (DiscreteLaplace.kind if laplace else RoundedGaussian.kind):
         raise expected("law", noise_parameters.noise, "of the rounds to be the one that the plan's budget gets")
