@@ -55,8 +55,9 @@ def importance_chain(
         peak, variances = find_peak(evidence, geometry, parts)
         root = jnp.linalg.cholesky(geometry.information(peak, parts, variances)) / _WIDER
         for_normal, for_width, for_draws, for_order = jax.random.split(key, 4)
+        for_sizes = jax.random.split(jax.random.fold_in(key, 4), len(evidence))
         counted = [(i, piece) for i, piece in enumerate(evidence) if isinstance(piece, CountedPowerSums)]
-        sizes = [piece.propose(jax.random.fold_in(key, i), parts[i], places) for i, piece in counted]
+        sizes = [piece.propose(for_sizes[i], parts[i], places) for i, piece in counted]
         n = jnp.stack([one[0] for one in sizes], axis=1) if sizes else jnp.zeros((places, 0))
         weighed = sum((one[1] for one in sizes), jnp.zeros(places))
         width = jnp.sqrt(_DEGREES / (2 * jax.random.gamma(for_width, _DEGREES / 2, (places, 1))))
