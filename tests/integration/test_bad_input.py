@@ -854,7 +854,7 @@ pair_of_files = st.integers(1, 6).flatmap(
 SURVEY = {
     "bernoulli": PLAN,
     "linear": PLAN.replace('family = "bernoulli"\ncolumn = "smoker"', 'family = "linear"\nformula = "age ~ smoker"'),
-    "person": PLAN.replace(LAW, LAW + '\nunit = "person"\nid = "who"\nmax_rows = 2'),
+    "person": PLAN.replace(LAW, LAW + '\nunit = "person"\nid = "who"\nmax_rows = 2\nweight = "row"'),
 }
 
 

@@ -26,8 +26,8 @@ class LargestDifferences:
 
     l1: Fraction
     l2_squared: Fraction
-    l1_pair: tuple[_Record, _Record | None]
-    l2_pair: tuple[_Record, _Record | None]
+    l1_pair: tuple[_Record, Any]
+    l2_pair: tuple[_Record, Any]
 
     def violates(self, claimed: Sensitivity) -> bool:
         """Whether a pair of records moves the statistic further than claimed."""

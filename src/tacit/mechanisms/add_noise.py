@@ -30,7 +30,7 @@ class NoisySums(CalibratedMechanism):
     statistic: Statistic
     sensitivity: Sensitivity
     noise: Noise
-    public_n: bool = True
+    latent_n: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -41,6 +41,11 @@ class NoisySums(CalibratedMechanism):
     def entries(self) -> tuple[str, ...]:
         """Those of the statistic."""
         return self.statistic.entries
+
+    @property
+    def public_n(self) -> bool:
+        """Whether a release says n."""
+        return not self.latent_n
 
     @property
     def row_entries(self) -> tuple[int, ...]:
@@ -131,7 +136,7 @@ class AddNoise(Central):
             raise expected("noise", noise.kind, f"to be the plan's, {self.law}")
         if len(noise.scales) != len(statistic.entries):
             raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one an entry")
-        return NoisySums(statistic, sensitivity, noise, n_is_public(budget.neighbours, self.unit))
+        return NoisySums(statistic, sensitivity, noise, latent_n=not n_is_public(budget.neighbours, self.unit))
 
     def noise_parameters_from_plain(self, plain: object) -> Noise:
         """Read a release's noise."""

@@ -193,8 +193,8 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     if site.n is None:
 
         def free(key: Any, shares: Any, counts: Any) -> Arrays:
-            whole = [one.reshape(-1, *table.shape) for one in (shares, counts)]
-            return model.described(key, *whole, problem.schema)
+            shape = (-1, *table.shape)
+            return model.described(key, shares.reshape(shape), counts.reshape(shape), problem.schema)
 
         return free_counts_chain(problem, concentrations, free, settings)
     entry_of = np.zeros(table.cells, int)

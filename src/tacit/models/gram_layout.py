@@ -125,7 +125,7 @@ def free_grams(problem: Problem) -> list[CellGram]:
             gram_index=index,
             cross_index=np.array([_entry(products[j, p], number) for j in range(p)]),
             square_index=_entry(products[p, p], number),
-            n=float(site.n),
+            n=float(site.n or 0),
             noises=site_noises(site, unit, len(entries)),
         )
         for site in problem.sites

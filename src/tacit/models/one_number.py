@@ -255,7 +255,7 @@ def _counted(problem: Problem, site: Site) -> CountedPowerSums:
 
     if len(site.noises) > 1:
         raise expected("releases", len(site.noises), "of the same rows to be one where n is not public")
-    (noise,), model = site.noises, problem.model
+    noise, model = site.noises[0], problem.model
     assert isinstance(model, OneNumber)
     laplace = noise.limit == "laplace"
     scales = noise.scales if laplace else noise.sd
@@ -294,7 +294,8 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     assert isinstance(model, OneNumber)
     signed, size = model.coding(problem.schema).signed, len(model.powers)
     # Noise far below what a sum varies by: a covariance that is singular to rounding stays positive.
-    pieces = [NoisyPowerSums(s.n, model.powers, (1e-9 * s.n,) * size, (False,) * size) for s in problem.sites]
+    rows = [site.n or 0 for site in problem.sites]  # public, or the method would have been refused
+    pieces = [NoisyPowerSums(n, model.powers, (1e-9 * n,) * size, (False,) * size) for n in rows]
     chain = _chain(problem, pieces, settings)
 
     def feasible(released: Any, n: int) -> Any:
@@ -306,7 +307,7 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
 
     def naive(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = jnp.split(released, len(problem.sites))
-        moved = [feasible(part, site.n) for part, site in zip(parts, problem.sites, strict=True)]
+        moved = [feasible(part, n) for part, n in zip(parts, rows, strict=True)]
         return chain(key, jnp.concatenate(moved))
 
     return _sums_alone(problem, naive)
