@@ -29,7 +29,6 @@ import zlib
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from score_mechanism import release, row_values, sensitivity
 from table_cases import CASES, Case
 
 import tacit
+from tacit.models.score_model import ScoreLink
 
 DELTA = 1e-6
 EPSILONS = (0.3, 1.0, 4.0, 1e4)
@@ -45,7 +45,7 @@ EPSILONS = (0.3, 1.0, 4.0, 1e4)
 def link_of(case: Case) -> Any:
     """What steps and inference need to know of the response."""
     response = case.formula.split("~")[0].strip()
-    return SimpleNamespace(kind=case.family, clamp=None if case.family == "logistic" else int(case.schema[response][1]))
+    return ScoreLink(kind=case.family, clamp=None if case.family == "logistic" else int(case.schema[response][1]))
 
 
 def objective_perturbation(x: Any, y: Any, epsilon: float, rng: Any, size: int) -> Any:

@@ -18,11 +18,12 @@ import zlib
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from score_mechanism import release
+
+from tacit.models.score_model import ScoreLink
 
 
 def rows(n: int, rng: Any) -> Any:
@@ -47,7 +48,7 @@ def cell(n: int, epsilon: float, sd: float, chunk: int, said: Any) -> str:
     if path.exists():
         return f"{path.name}: there"
     rng = np.random.default_rng(zlib.crc32(f"{name} {chunk} {said.seed}".encode()))
-    link, mu = SimpleNamespace(kind="logistic", clamp=None), mu_for(epsilon, 1e-6)
+    link, mu = ScoreLink(kind="logistic", clamp=None), mu_for(epsilon, 1e-6)
     prior = (np.zeros(3), np.full(3, sd))
     truths, packed, rounds = [], [], []
     for _ in range(said.chunk):

@@ -3,7 +3,7 @@
     pip install diffprivlib opendp pandas pyarrow        in an environment of its own, without tacit
     python benchmarks/side_quantiles.py --data DATA --out results/simple --releases 200
 
-diffprivlib's `tools.median` draws from the intervals between the rows by the exponential mechanism. OpenDP scores the
+diffprivlib (0.6.6 needs scikit-learn below 1.7) has `tools.median`, which draws from the intervals between the rows by the exponential mechanism. OpenDP scores the
 candidates that it is given, here the same edges and bounds that tacit is given, and reports the noisy best. The error is
 the root-mean-square distance from the rows' own median over the width of the bounds, as there.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tacit
+from tacit.report.plan_text import explain
 
 GOOD = """
 [model]
@@ -96,3 +97,24 @@ def test_a_plan_is_not_overwritten_by_accident(tmp_path):
     with pytest.raises(tacit.InputError, match="not to exist"):
         plan.save(tmp_path / "plan.toml")
     plan.save(tmp_path / "plan.toml", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    "title", ["", " ", "x" * 101, "a\nb", "Promise: none", "of epsilon 0", "It is Private", "a\u202eb", 3]
+)
+def test_a_title_that_could_be_taken_for_a_promise_is_refused(title):
+    with pytest.raises(tacit.InputError, match="title"):
+        tacit.Plan(tacit.Bernoulli("s"), tacit.Schema(s=["n", "y"]), tacit.PureDP(1.0), title=title)
+
+
+def test_a_title_is_kept_noted_and_changes_no_number():
+    """It is in the file and in what is signed and noted, and nowhere else: the mechanism is that of the bare plan."""
+    bare = tacit.Plan(tacit.Bernoulli("s"), tacit.Schema(s=["n", "y"]), tacit.PureDP(1.0))
+    plan = tacit.Plan(bare.model, bare.schema, bare.budget, title="Who says yes?")
+    assert tacit.Plan.from_toml(plan.to_toml()) == plan != bare
+    assert plan.noise() == bare.noise()
+    assert plan.event() == bare.event()
+    release = tacit.simulate(plan, n=50, seed=1).release
+    assert release.values == tacit.simulate(bare, n=50, seed=1).release.values
+    assert tacit.Release.from_json(release.to_json()).plan.title == "Who says yes?"
+    assert explain(plan) == ["Title: 'Who says yes?'. It is the author's own, and promises nothing.", *explain(bare)]

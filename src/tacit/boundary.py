@@ -6,6 +6,7 @@ first row is read, and from there on nothing that a row holds can raise, print o
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,14 +36,16 @@ if TYPE_CHECKING:
     from tacit.engines.reading import Announced, Progress
     from tacit.sources.base import Batch, Source
 
+_log = logging.getLogger(__name__)
 _BATCH_ROWS = 2**16
+_UNSAID: Any = object()
 
 
 def privatize(
     data: Any,
     plan: Plan | str | Path,
     *,
-    ledger: Ledger | str | Path | None,
+    ledger: Ledger | str | Path | None = _UNSAID,
     dataset: str | None = None,
     engine: Any = "local",
     progress: Progress | None = None,
@@ -73,6 +76,12 @@ def privatize(
     if plan.filled:
         raise expected("weight", None, STAND_INS)
     partials = as_partials(data)
+    if ledger is _UNSAID:
+        raise InputError(
+            'Expected ledger to be said: ledger="ledger.db" with dataset="..." pays from a ledger, which '
+            "`tacit.Ledger.create` and its `new_dataset` make; ledger=None releases without one, and nothing keeps "
+            "count."
+        )
     if ledger is not None and dataset is None:
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")
     name = check_name("dataset", dataset if dataset is not None else "unnamed")
@@ -89,6 +98,7 @@ def privatize(
         check_not_forked()
         check_address_space()
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
+    _log.info("privatize: %s from %s", plan.promise.symbols, "no ledger" if book is None else "a ledger")
     with uninterrupted():
         receipt = None
         if book is not None:

@@ -87,7 +87,7 @@ class ScreenPlan:
         sensitivity = statistic.sensitivity().times(1 if unit is None else unit.max_rows)
         noise = noise_for(self.budget, sensitivity, None) if noise_parameters is None else noise_parameters
         if len(noise.scales) != len(statistic.entries):
-            raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one an entry")
+            raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one per entry")
         found = NoisySums(statistic, sensitivity, noise)
         if not found.event().satisfies(self.budget):
             raise expected("noise", noise.kind, f"to be large enough for {self.budget.symbols}")
@@ -171,7 +171,7 @@ class Screen:
         if not _is_int(self.n) or not 1 <= self.n < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
         if len(self.values) != len(calibrated.entries) or not all(map(_is_int, self.values)):
-            raise InputError(f"Expected values to be {len(calibrated.entries)} whole numbers, one an entry.")
+            raise InputError(f"Expected values to be {len(calibrated.entries)} whole numbers, one per entry.")
         calibrated.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))

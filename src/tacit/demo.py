@@ -1,7 +1,10 @@
-"""The whole path on made-up survey answers, as `tacit demo` shows it."""
+"""The whole path on made-up survey answers, as `tacit demo` shows it: a regression first, then two shares."""
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,54 +15,93 @@ from tacit.infer import infer
 from tacit.ledger import Ledger
 from tacit.models.bernoulli import Bernoulli
 from tacit.models.categorical import Categorical
+from tacit.models.linear import LinearRegression
 from tacit.plan import Plan
+from tacit.posterior import Posterior
 from tacit.privacy.guarantees import PureDP
 from tacit.report.page import write_report
 from tacit.schema import Schema
 
-PEOPLE = 2_000
+PEOPLE = 20_000
+DATASET = "demo survey"
 _SHARES = {"never": 0.62, "monthly": 0.23, "weekly": 0.11, "daily": 0.04}
 _YES = 0.17
+_BASE, _AGE, _DRINKS, _DIAGNOSED = 68.0, -0.15, {"never": 0.0, "monthly": -1.0, "weekly": -4.0, "daily": -9.0}, -12.0
+_SCATTER = 8.0
+SCHEMA = {"wellbeing": (0, 100), "age": (18, 90), "diagnosed": ["no", "yes"], "drinks": list(_SHARES)}
 
 
-def run_demo(output: str | Path, say: Callable[[str], None]) -> Path:
-    """Make a survey, plan, privatize, infer and report into the folder ``output``; ``say`` gets a line a step."""
+def run_demo(output: str | Path, say: Callable[[str], None], *, show: bool = False) -> Path:
+    """Make a survey, plan, privatize, infer and report into the folder ``output``; ``say`` gets a line a step.
+
+    ``show`` opens the first report in a browser, where there is a screen.
+    """
     folder = _folder(output)
     survey = write_atomically(folder / "survey.csv", _survey().encode(), name="survey", overwrite=True)
-    say(f"1. A survey of {PEOPLE:,} made-up people: {survey}")
+    say(f"1. A survey of {PEOPLE:,} made-up people (well-being, age, a diagnosis, drinking): {survey}")
     book = folder / "ledger.db"
     book.unlink(missing_ok=True)
-    Ledger.create(book).new_dataset("demo survey", PureDP(epsilon=1.0))
-    say(f"2. A ledger that allows epsilon = 1 in all on these people, and no more: {book}")
-    schema = Schema(diagnosed=["no", "yes"], drinks=list(_SHARES))
+    Ledger.create(book).new_dataset(DATASET, PureDP(epsilon=2.0))
+    say(f"2. A ledger that allows epsilon = 2 in all on these people, and no more: {book}")
+    schema = Schema(SCHEMA)
+    model = LinearRegression("wellbeing ~ age + diagnosed + drinks")
     plans = {
+        "wellbeing": Plan(model, schema, PureDP(epsilon=1.0), title="What goes with well-being?"),
         "diagnosed": Plan(Bernoulli("diagnosed"), schema, PureDP(epsilon=0.5)),
         "drinks": Plan(Categorical("drinks"), schema, PureDP(epsilon=0.5)),
     }
-    truth = {"diagnosed": {"yes": _YES}, "drinks": _SHARES}
     for step, (name, plan) in enumerate(plans.items()):
-        first = 3 + 4 * step
-        path = plan.save(folder / f"{name}.toml", overwrite=True)
-        say(f"{first}. A plan, in public, before any answer is read: {path}")
-        release = privatize(survey, path, ledger=book, dataset="demo survey")
-        path = release.save(folder / f"{name}.json", overwrite=True)
-        seen = ", ".join(f"{e} {v / release.unit:,.1f}" for e, v in zip(release.entries, release.values, strict=True))
-        say(f"{first + 1}. The release, {release.guarantee.symbols}, all that leaves the building: {path} ({seen})")
-        posterior = infer(path)
-        posterior.save(folder / f"{name}.nc", overwrite=True)
-        say(f"{first + 2}. The posterior, noise included, {folder / name}.nc:")
-        for row in posterior.summary():
-            if row.name.startswith("theta"):
-                label = row.name[6:-1] or "yes"
-                mean, low, high = (100 * v for v in (row.mean, row.low, row.high))
-                made = 100 * truth[name][label]
-                say(f"   {label:>8}  {mean:5.1f}%   95% interval {low:4.1f}% to {high:4.1f}%   (made with {made:.0f}%)")
-        path = write_report(posterior, folder / f"{name}.html", overwrite=True, ledger=book)
-        say(f"{first + 3}. A page to show somebody: {path}")
-    balance = Ledger(book).left("demo survey")
+        posterior = _one(folder, name, plan, book, 3 + 4 * step, say)
+        page = write_report(posterior, folder / f"{name}.html", overwrite=True, ledger=book)
+        say(f"{6 + 4 * step}. A page to show somebody: {page}")
+    balance = Ledger(book).left(DATASET)
     rest = "nothing" if balance.left is None else balance.left.symbols
     say(f"{3 + 4 * len(plans)}. The ledger now: {balance.spends} releases paid for, {rest} left.")
+    first = folder / "wellbeing.html"
+    opened = show and _has_screen() and webbrowser.open(first.resolve().as_uri())
+    say(f"{'Opened' if opened else 'Open'} {first} in a browser: it begins with what was found.")
+    say("Your own table next, in a folder with its CSV file:")
+    for line in ("tacit init people.csv", "tacit check plan.toml"):
+        say(f"  {line}")
     return folder
+
+
+def _one(folder: Path, name: str, plan: Plan, book: Path, first: int, say: Callable[[str], None]) -> Posterior:
+    """One plan from its file to its posterior, told beside what the answers were made with."""
+    path = plan.save(folder / f"{name}.toml", overwrite=True)
+    say(f"{first}. A plan, in public, before any answer is read: {path}")
+    release = privatize(folder / "survey.csv", path, ledger=book, dataset=DATASET)
+    path = release.save(folder / f"{name}.json", overwrite=True)
+    few = list(zip(release.entries, release.values, strict=True))[:4]
+    seen = ", ".join(f"{entry} {value / release.unit:,.1f}" for entry, value in few)
+    more = f" and {len(release.values) - 4} more" if len(release.values) > 4 else ""
+    say(f"{first + 1}. The release, {release.guarantee.symbols}, all that leaves the building: {path} ({seen}{more})")
+    posterior = infer(path, draws=3000)
+    posterior.save(folder / f"{name}.nc", overwrite=True)
+    say(f"{first + 2}. The posterior, noise included, {folder / name}.nc: {posterior.title}")
+    for effect, made in zip(posterior.effects(), _truth(name), strict=True):
+        say(f"   {effect.sentence} Made with {made}.")
+    for warning in posterior.warnings():
+        say(f"   Note: {warning}")
+    return posterior
+
+
+def _truth(name: str) -> list[str]:
+    """What each effect was made with, in its units."""
+    if name == "diagnosed":
+        return [f"{_YES:.0%}"]
+    if name == "drinks":
+        return [f"{share:.0%}" for share in _SHARES.values()]
+    made = [10 * _AGE, _DIAGNOSED, *(_DRINKS[level] for level in list(_SHARES)[1:])]
+    return [f"{abs(effect):g} {'lower' if effect < 0 else 'higher'}" for effect in made]
+
+
+def _has_screen() -> bool:
+    """Whether a person sits before it: a display or a desktop, and a terminal."""
+    desktop = sys.platform in ("darwin", "win32") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
+    return desktop and sys.stdout.isatty()
 
 
 def _folder(output: str | Path) -> Path:
@@ -79,9 +121,15 @@ def _folder(output: str | Path) -> Path:
 
 
 def _survey() -> str:
+    """Age is skewed and well-being ends at 0 and 100, as in real surveys: nothing is exactly normal."""
     import numpy as np
 
     rng = np.random.default_rng(2026)
     drinks = rng.choice(list(_SHARES), size=PEOPLE, p=list(_SHARES.values()))
     diagnosed = np.where(rng.random(PEOPLE) < _YES, "yes", "no")
-    return "diagnosed,drinks\n" + "".join(f"{a},{b}\n" for a, b in zip(diagnosed, drinks, strict=True))
+    age = np.clip(np.round(18 + 72 * rng.beta(1.6, 2.4, PEOPLE)), 18, 90)
+    scatter = _SCATTER * (rng.gamma(4, 0.5, PEOPLE) - 2)
+    effects = np.array([_DRINKS[level] for level in drinks]) + _DIAGNOSED * (diagnosed == "yes")
+    wellbeing = np.clip(np.round(_BASE + _AGE * (age - 50) + effects + scatter), 0, 100)
+    rows = zip(wellbeing, age, diagnosed, drinks, strict=True)
+    return "wellbeing,age,diagnosed,drinks\n" + "".join(f"{w:.0f},{a:.0f},{d},{k}\n" for w, a, d, k in rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -11,7 +12,7 @@ from typing import Any
 
 from tacit._support.renamed import renamed_arguments
 from tacit.cell_screen import Screen, as_screen
-from tacit.errors import InputError, RefusedError, did_you_mean, expected
+from tacit.errors import InputError, RefusedError, expected
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.person import STAND_INS
@@ -22,6 +23,7 @@ from tacit.models.conjugate import ConjugateModel
 from tacit.models.draw_parameters import FAILED, DrawParameters
 from tacit.models.local import LocalModel
 from tacit.models.method_names import current_method
+from tacit.models.method_names import method_name as method_name
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.models.regression import Regression
 from tacit.models.score_method import score_numbers
@@ -40,8 +42,10 @@ from tacit.reports import Group, Reports, as_reports, is_reports_file
 from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
+from tacit.runtime.quiet import quiet_compiler
 from tacit.schema import Schema
 
+_log = logging.getLogger(__name__)
 _MOST_DRAWS = 10**7
 _MOST_LEAPFROG_STEPS = 1024
 
@@ -106,6 +110,7 @@ def infer(
     )
     name = method_for(problem, method)
     _check_pools(problem, name)
+    _log.info("infer: %s by the method %s, %d chains of %d draws", plan.model.family, name, chains, draws)
     if scored:
         values, said = cohort_numbers(problem, scored), settled_prior(problem, scored)
     else:
@@ -132,6 +137,7 @@ def infer(
         },
     )
     posterior = Posterior(tree)
+    _log.info("infer: drawn, seed %d", seed)
     if not anyway and (failure := posterior.failure()) is not None:
         raise RefusedError(failure)
     return posterior
@@ -269,10 +275,10 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
         matrix = tuple(share > 0 for share in calibrated.matrix)
         layout = ScoreLayout(len(calibrated.sums.design), matrix, calibrated.sums.laplace)
         return Problem(plan.model, plan.schema, whole, (Site(n, (), rounds=layout),))
-    if isinstance(noise_parameters, DrawParameters):
-        site = Site(n, (), noise_parameters)
-    else:
-        site = Site(n if calibrated.public_n else None, (plan.noise(),))
+    said = n if calibrated.public_n else None
+    site = (
+        Site(n, (), noise_parameters) if isinstance(noise_parameters, DrawParameters) else Site(said, (plan.noise(),))
+    )
     return Problem(plan.model, plan.schema, whole, (site,))
 
 
@@ -300,7 +306,11 @@ def _changed(model: Model, schema: Schema, default: Prior, prior: Prior | Mappin
     if isinstance(prior, Mapping):
         return model.changed_prior(default, prior, schema)
     if type(prior) is not type(default):
-        raise expected("prior", prior, f"to be a {type(default).__name__} or a mapping of its numbers")
+        named = ", ".join(f"{name!r}: {value!r}" for name, value in list(default.to_plain().items())[:2])
+        example = f"{{{named}}}" if named else f"a {type(default).__name__}"
+        raise expected(
+            "prior", prior, f"to be a mapping of its numbers such as {example}, or a {type(default).__name__}"
+        )
     return prior
 
 
@@ -320,36 +330,6 @@ def method_for(problem: Problem, method: str | None) -> str:
         return method if method is not None else next(iter(known))
     central, local = bool(problem.sites), bool(problem.surveys)
     return method_name(problem.model, problem.schema, method, central=central, local=local, unknown_n=problem.unknown_n)
-
-
-def method_name(
-    model: Model,
-    schema: Schema,
-    method: str | None,
-    *,
-    central: bool = True,
-    local: bool = False,
-    unknown_n: bool = False,
-) -> str:
-    """The family's default method for such evidence, or the one that was asked for."""
-    method = current_method(method)
-    methods = model.methods
-    takes = [
-        name for name, found in methods.items() if found.unknown_n >= unknown_n and found.known_n >= (not unknown_n)
-    ]
-    able = [name for name in takes if methods[name].surveys >= local and methods[name].central >= central]
-    if method is not None and method not in methods:
-        raise expected("method", method, f"to be one of {', '.join(methods)}{did_you_mean(method, methods)}")
-    if method is not None and method not in able:
-        raise expected("method", method, f"to be one for such evidence: {', '.join(able)}")
-    if method is not None:
-        return method
-    if not able:
-        evidence = " and ".join(["releases"] * central + ["reports"] * local) + " together" * (central and local)
-        evidence += " whose number of rows is not public" * unknown_n
-        raise expected("family", model.family, f"to have a method that takes {evidence}")
-    default = model.default_method(schema)
-    return default if default in able else able[0]
 
 
 def check_settings(
@@ -385,6 +365,7 @@ def posterior_arrays(
 
     check_not_forked()
     check_address_space()
+    quiet_compiler()
     from tacit.runtime.backend import run
 
     central, unit = problem.released()

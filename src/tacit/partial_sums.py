@@ -107,7 +107,7 @@ class Partial:
             raise InputError(f"Expected the partial to be on the lattice, and of the entries, {made}.")
         entries = len(own.entries)
         if len(self.totals) != entries or not all(_is_int(total) for total in self.totals):
-            raise InputError(f"Expected the partial's totals to be {entries} whole numbers, one an entry.")
+            raise InputError(f"Expected the partial's totals to be {entries} whole numbers, one per entry.")
         if any(abs(total) > self.n * own.unit for total in self.totals):
             raise InputError(
                 "Expected the partial's totals to be sums of its rows, none of which adds more than a unit."

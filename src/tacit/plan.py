@@ -6,13 +6,16 @@ A plan is a value. It reads from and writes to TOML without loss, and everything
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from tacit._support.file_kinds import check_kind
 from tacit._support.files import read_text, write_atomically
+from tacit._support.printable import flaw
 from tacit._support.reading import LARGEST_TOML, strict_toml
 from tacit._support.renamed import renamed_attribute
 from tacit.errors import InputError, did_you_mean, expected
@@ -22,6 +25,7 @@ from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, 
 from tacit.mechanisms.registry import DEFAULT, default_mechanism, mechanism_from_plain
 from tacit.models.model import Model
 from tacit.models.registry import DRAWN, FAMILIES
+from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
@@ -33,26 +37,39 @@ from tacit.protocols.protocol import Protocol
 from tacit.schema import Number, Schema
 from tacit.statistics.statistic import Statistic
 
+_LONGEST_TITLE = 100
+_WRITTEN = {
+    "model": 'a model such as tacit.LinearRegression("y ~ x") or tacit.Mean("x")',
+    "schema": 'a schema such as tacit.Schema(age=(18, 100), smoker=["no", "yes"])',
+    "budget": "a guarantee such as tacit.PureDP(epsilon=1.0); ApproxDP, ZCDP, GDP and RenyiDP are others",
+    "mechanism": "a mechanism such as tacit.AddNoise(), or to be left out",
+}
+# A title stands above what is promised, so it must not read like a promise, nor like a line of what `check` prints.
+_PROMISES = re.compile(r"[:=]|epsilon|privat|privacy|anonym", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class Plan:
     """What will be released, about what, and under which guarantee.
 
-    A ``mechanism`` that is left out is the default one of the model (`default_mechanism`).
+    A ``mechanism`` that is left out is the default one of the model (`default_mechanism`). ``title`` is what a report
+    about it is called; it promises nothing, and changes nothing that is released.
     """
 
     model: Model
     schema: Schema
     budget: Guarantee
     mechanism: Mechanism = field(default=cast("Mechanism", None))
+    title: str | None = None
 
     def __post_init__(self) -> None:
+        _check_title(self.title)
         if cast("Mechanism | None", self.mechanism) is None:
             known = isinstance(self.model, Model) and isinstance(self.schema, Schema)
             object.__setattr__(self, "mechanism", default_mechanism(self.model, self.schema) if known else AddNoise())
         for name, kind in (("model", Model), ("schema", Schema), ("budget", Guarantee), ("mechanism", Mechanism)):
             if not isinstance(getattr(self, name), kind):
-                raise expected(name, getattr(self, name), f"to be a tacit {kind.__name__}")
+                raise expected(name, getattr(self, name), f"to be {_WRITTEN[name]}")
         if self.budget.assumes:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
         if self.budget.basis is not Basis.PROVED:
@@ -70,6 +87,8 @@ class Plan:
         for name, column in self.schema.items():
             if isinstance(column, Number) and not (column.clamp or self.mechanism.takes_unclamped):
                 raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
+        if isinstance(self.model, Regression):
+            self.model.check_offsets(self.schema, taken=self.mechanism.takes_offsets)
         _ = self._calibrated  # refuses what does not fit together, long before data is near
 
     def _repr_html_(self) -> str:
@@ -149,7 +168,8 @@ class Plan:
 
     def to_plain(self) -> dict[str, Any]:
         """Plain tables, as they stand in a plan file."""
-        plain = {
+        plain: dict[str, Any] = {
+            **({} if self.title is None else {"title": self.title}),
             "model": self.model.to_plain(),
             "schema": self.schema.to_plain(),
             "budget": self.budget.to_plain(),
@@ -160,8 +180,10 @@ class Plan:
     def from_plain(cls, tables: Mapping[str, Any], *, earlier: bool = False) -> Plan:
         """Read plain tables; every key must be known. ``earlier``: of a release of draws that are no longer made."""
         known = ("model", "schema", "budget", "mechanism")
+        title = tables.get("title") if isinstance(tables, Mapping) else None
         if not isinstance(tables, Mapping):
             raise expected("plan", tables, "to be a mapping of tables")
+        tables = {name: table for name, table in tables.items() if name != "title"}
         for name in tables:
             if name not in known:
                 raise expected("plan table", name, f"to be one of {', '.join(known)}{did_you_mean(name, known)}")
@@ -181,6 +203,7 @@ class Plan:
             schema=schema,
             budget=guarantee_from_plain(tables["budget"]),
             mechanism=mechanism_from_plain(said, earlier=earlier),
+            title=title,
         )
 
     def to_toml(self) -> str:
@@ -197,11 +220,25 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a file."""
+        check_kind(path, "a plan", "plan")
         return cls.from_toml(read_text(path, name="plan", limit=LARGEST_TOML))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the plan to a file."""
         return write_atomically(path, self.to_toml().encode(), name="plan", overwrite=overwrite)
+
+
+def _check_title(title: object) -> None:
+    """A title is one line that is shown as it is; a blank one is a plan that is not filled in yet."""
+    if title is None:
+        return
+    if not isinstance(title, str) or not title.strip() or len(title) > _LONGEST_TITLE:
+        raise expected("title", title, f"to be a line of 1 to {_LONGEST_TITLE} characters, or to be left out")
+    if flawed := flaw(title):
+        raise expected("title", title, f"to hold no {flawed}")
+    if _PROMISES.search(title):
+        words = "epsilon, private, privacy or anonymous"
+        raise expected("title", title, f'to promise nothing: it may hold no ":", no "=" and none of {words}')
 
 
 def _refuse_blanks(tables: Mapping[str, Any]) -> None:

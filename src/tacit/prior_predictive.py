@@ -11,7 +11,7 @@ from tacit.infer import check_settings, prior_for, prior_of
 from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
-from tacit.models.score_model import ScorePrior
+from tacit.models.score_model import ScoreModel, ScorePrior
 from tacit.plan import Plan, as_plan
 from tacit.posterior import Prediction
 
@@ -37,7 +37,9 @@ def prior_predictive(
         if whole.theta_sd is None:
             raise expected("prior", None, "to say theta_sd: by default its width follows from a release of this kind")
         size = (draws, len(model.design(plan.schema).columns))
-        parameters = {"theta": whole.theta_sd * np.random.default_rng(seed).standard_normal(size)}
+        assert isinstance(model, ScoreModel)
+        mean, sd = model.score_link(plan.schema).pinned(np.zeros(size), np.full(size, whole.theta_sd))
+        parameters = {"theta": mean + sd * np.random.default_rng(seed).standard_normal(size)}
     else:
         parameters = prior_draws(model, plan.schema, prior_for(model, plan.schema, prior), draws=draws, seed=seed)
     return Prediction(model.predict(parameters, plan.schema, new, np.random.default_rng([seed, 1])))

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.file_kinds import check_kind
 from tacit._support.files import read_text, write_atomically
 from tacit._support.names import check_name
 from tacit._support.reading import LARGEST_JSON, check_format, same, strict_json
@@ -83,7 +84,7 @@ class Release:
         if not all(_is_int(v) for v in self.values):
             raise InputError("Expected values to be whole numbers.")
         if len(self.values) != len(calibrated.entries):
-            raise expected("values", len(self.values), f"numbers to be {len(calibrated.entries)}, one an entry")
+            raise expected("values", len(self.values), f"numbers to be {len(calibrated.entries)}, one per entry")
         calibrated.check(self.values, self.n)
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
@@ -261,6 +262,7 @@ class Release:
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a file."""
+        check_kind(path, "a release", "release")
         return cls.from_json(read_text(path, name="release", limit=LARGEST_JSON))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:

@@ -248,6 +248,8 @@ class Schema(Mapping[str, Column]):
         self._columns = {name: column_from_plain(name, value) for name, value in declared.items()}
 
     def __getitem__(self, name: str) -> Column:
+        if isinstance(name, list | tuple):
+            raise expected("column", name, "to be one name: a plan is about one column, so make a plan for each")
         try:
             return self._columns[name]
         except (KeyError, TypeError):  # TypeError: a plan that gives a list for the name

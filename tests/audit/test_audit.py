@@ -97,7 +97,7 @@ def test_the_command_writes_a_page_and_json(tmp_path):
     plan.write_text(RIGHT["counts"].to_toml())
     run = CliRunner().invoke(app, ["audit", str(plan), "--runs", "0", "-o", str(page)])
     assert run.exit_code == 0, run.output
-    assert "Verdict: tight to within 0.01%." in run.output
+    assert "Verdict: passed, tight to within 0.01%." in run.output
     assert page.read_text().startswith("<!doctype html>")
     again = CliRunner().invoke(app, ["audit", str(plan), "--runs", "0", "-o", str(page)])
     assert again.exit_code != 0, "a file that is there is not replaced"

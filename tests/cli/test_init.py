@@ -18,8 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
+from tacit.cli.questions import _declared
 from tacit.cli.template import filled, template, toml_key, toml_value
 from tacit.report.approval import learnable, noise_table, sensitivity_sentence, statement
+from tacit.schema import column_from_plain
 from tacit.sources.open import header_of
 
 TOOL = str(Path(sys.executable).parent / "tacit")
@@ -100,9 +102,13 @@ def test_on_a_terminal_it_asks(folder):
         ("Family", "linear"),
         ("Formula", "age ~ nobody"),
         ("Formula", "age ~ smoker"),
-        ("age:", "18, 100"),
+        ("age [0 110]", "18-100"),
+        ("age [0 110]", "18 100"),
         ("smoker:", "no, yes"),
+        ("several rows", ""),
         ("epsilon", "0.5"),
+        ("title", "epsilon: 0"),
+        ("title", ""),
     ]
     process, terminal = pty.fork()
     if process == 0:
@@ -123,11 +129,54 @@ def test_on_a_terminal_it_asks(folder):
     assert plan.model == tacit.LinearRegression("age ~ smoker")
     assert plan.schema == tacit.Schema(age=(18, 100), smoker=["no", "yes"])
     assert plan.budget == tacit.PureDP(0.5)
+    assert plan.title == "What goes with age?"
+    assert "age: Expected two numbers" in seen, "the column is named in what is wrong with it"
+    assert "did you mean 'linear'" in seen
+    assert "to promise nothing" in seen
+
+
+def test_people_with_several_rows_and_families_by_number(folder):
+    """A number for the family, bounds in every spelling, the person's column; nothing else is asked."""
+    answers = "1\nage\n[18,100]\nbody mass\n3\n0.5\n\n"
+    done = subprocess.run(
+        [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    plan = tacit.Plan.load(folder / "plan.toml")
+    assert plan.model == tacit.Mean("age")
+    assert plan.schema == tacit.Schema(age=(18, 100))
+    assert plan.mechanism.person == tacit.Person("body mass", 3)
+    text = (folder / "plan.toml").read_text()
+    assert text.count("#") >= 5, "what each part is about"
+    assert SECRET not in done.stdout + done.stderr + text
+
+
+@pytest.mark.parametrize(
+    ("answer", "declared"),
+    [
+        ("1 5", [1, 5]),
+        ("1,5", [1, 5]),
+        ("(1, 5)", [1, 5]),
+        ("no, yes", ["no", "yes"]),
+        ("'a b', \"c\"", ["a b", "c"]),
+        ("1,2,3", {"levels": [1, 2, 3]}),
+        ("5 1", None),
+        ("yes", None),
+        ("", None),
+        ("1 2 3", None),
+    ],
+)
+def test_bounds_and_levels_in_every_spelling(answer, declared):
+    if declared is None:
+        with pytest.raises(tacit.InputError, match="Expected"):
+            _declared(answer)
+    else:
+        assert _declared(answer) == column_from_plain("x", declared).to_plain()
 
 
 def test_it_asks_for_all_that_the_family_needs(folder):
     """The known spread of a normal mean: a word and a negative number are asked for again, nothing is lost."""
-    answers = "normal-mean\nage\nwide\n-4\n4\n18, 100\n0.5\n"
+    answers = "normal-mean\nage\nwide\n-4\n4\n18, 100\nno\n0.5\nHow old?\n"
     done = subprocess.run(
         [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
     )

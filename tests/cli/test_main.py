@@ -86,7 +86,7 @@ def test_version_and_help(folder):
     [
         (["check", "no.toml"], "plan="),
         (["check", "."], "folder"),
-        (["check", "rows.csv"], "TOML"),
+        (["check", "rows.csv"], "`tacit init rows.csv`"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json"], "--no-ledger"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--ledger", "l.db"], "--dataset"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--ledger", "l.db", "--no-ledger"], "either"),
@@ -96,7 +96,7 @@ def test_version_and_help(folder):
         (["privatize", "plan.toml", "rows.csv", "-o", "no/o.json", "--no-ledger"], "folder"),
         (["privatize", "plan.toml", "rows.csv", "-o", "o.json", "--no-ledger", "--dataset", "a/b"], "dataset="),
         (["infer", "no.json", "-o", "p.nc"], "release="),
-        (["infer", "plan.toml", "-o", "p.nc"], "JSON"),
+        (["infer", "plan.toml", "-o", "p.nc"], "not a plan"),
         (["simulate", "plan.toml", "--n", "0", "-o", "s.json"], "n=0"),
         (["simulate", "plan.toml", "--n", "5", "--seed", "-1", "-o", "s.json"], "seed"),
         (["report", "no.nc", "-o", "p.html"], "posterior="),
@@ -149,3 +149,32 @@ def test_the_demo(tmp_path):
     for name in ("survey.csv", "ledger.db", "drinks.toml", "drinks.json", "drinks.nc", "drinks.html"):
         assert (tmp_path / "here" / name).stat().st_size > 0
     run(tmp_path, "demo", "--output", "here")  # again, over its own files
+
+
+def test_infer_says_the_answer_first_and_logs_only_when_asked(folder):
+    """Seed 1. The answer before the table; with --verbose a log on standard error that holds nothing of the rows."""
+    (folder / "titled.toml").write_text('title = "Who smokes?"\n' + PLAN)
+    done = run(folder, "privatize", "titled.toml", "rows.csv", "-o", "out.json", "--no-ledger", "--verbose")
+    assert "privatize: epsilon = 1 from no ledger" in done.stderr
+    assert "tacit infer out.json" in done.stdout, "what to type next"
+    words = ("infer", "out.json", "-o", "out.nc", "--seed", "1", "--chains", "2", "--draws", "500")
+    quiet = run(folder, *words)
+    assert quiet.stderr == ""
+    lines = quiet.stdout.splitlines()
+    assert lines[0] == "Who smokes?"
+    assert lines[1].endswith("].")
+    assert " have smoker = yes [" in lines[1]
+    assert any(line.startswith("theta") for line in lines[2:])
+    loud = run(folder, *words, "--overwrite", "-v")
+    assert "infer: bernoulli by the method exact, 2 chains of 500 draws" in loud.stderr
+    assert loud.stdout == quiet.stdout
+    plain = json.loads(run(folder, *words, "--overwrite", "--json").stdout)
+    assert plain["title"] == "Who smokes?"
+    assert plain["effects"][0]["sentence"] == lines[1].strip()
+
+
+def test_a_posterior_that_forbids_trust_says_so_before_its_answer(folder):
+    run(folder, "privatize", "plan.toml", "rows.csv", "-o", "out.json", "--no-ledger")
+    said = run(folder, "infer", "out.json", "-o", "out.nc", "--method", "naive").stdout.splitlines()
+    assert said[0].startswith("Do not rely on this yet: The naive method ignores the noise")
+    assert said[1] == "How many have smoker = yes?"

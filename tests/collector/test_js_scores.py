@@ -206,8 +206,9 @@ def test_what_a_browser_cannot_ask_is_refused():
     ball = tacit.Plan(
         tacit.LogisticRegression("ill ~ age", radius=0.5), SCHEMA, tacit.PureDP(1.0), tacit.Local("scores")
     )
+    curve = tacit.Plan(tacit.LogisticRegression("ill ~ sqrt(age)"), SCHEMA, tacit.PureDP(1.0), tacit.Local("scores"))
     sums = tacit.Plan(tacit.LogisticRegression("ill ~ age"), SCHEMA, tacit.PureDP(1.0), tacit.Local("statistics"))
-    for plan in (poisson, ball, sums):
+    for plan in (poisson, ball, curve, sums):
         with pytest.raises(tacit.InputError, match="for scores of logistic regression alone"):
             Form.of_plans("scores", {"ill": plan})
     with pytest.raises(tacit.InputError, match="of the questions to differ"):

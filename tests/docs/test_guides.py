@@ -49,7 +49,7 @@ def test_getting_started_works_as_written(tmp_path):
             assert done.returncode == 0, done.stderr
             printed += done.stdout
     assert commands == 5
-    assert "In the units of the data:" in printed
+    assert "In the units of the data, for one more of each column:" in printed
     for name in ("release.json", "posterior.nc", "report.html", "ledger.db"):
         assert (tmp_path / name).stat().st_size > 0
 

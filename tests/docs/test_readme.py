@@ -59,18 +59,18 @@ def test_the_readme_runs(tmp_path):
     """Its Python block, then its command-line twin, in an empty folder; the words of the shown output must come out."""
     (tmp_path / "survey.csv").write_text(_survey())
     (python,) = blocks(README, "python")
-    run = subprocess.run(
-        [sys.executable, "-c", python + '\nplan.save("drinks.toml")\n'], cwd=tmp_path, capture_output=True, text=True
-    )
+    script = python + '\nplan.save("wellbeing.toml")\n'
+    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    (shown,) = [b for b in blocks(README, "text") if "theta[never]" in b]
-    assert [line.split()[0] for line in run.stdout.splitlines()] == [line.split()[0] for line in shown.splitlines()]
+    (shown,) = [b for b in blocks(README, "text") if "What goes with" in b]
+    said = [line.split(" wellbeing ")[0] for line in run.stdout.splitlines() if not line.startswith("Note:")]
+    assert said == [line.split(" wellbeing ")[0] for line in shown.splitlines()]
     (shell,) = blocks(README, "bash")
     tool = Path(sys.executable).parent / "tacit"
     script = "set -e\n" + shell.replace("tacit ", f"{tool} ")
     run = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert "theta[never]" in run.stdout
-    assert "epsilon = 0.5" in run.stdout
+    assert "goes with wellbeing" in run.stdout
+    assert "epsilon = 1" in run.stdout
     for name in ("release.json", "posterior.nc", "report.html", "books.db"):
         assert (tmp_path / name).stat().st_size > 0

@@ -38,6 +38,10 @@ DESIGNS = {
     "interactions": ("age*region + sex", None),
     "products": ("age*dose", None),
     "origin": ("age + dose - 1", None),
+    "splines": ("bs(age, knots=[30, 60]) + dose", None),
+    "splines by level": ("bs(age, knots=[40], degree=2)*region", None),
+    "curves": ("poly(age, 2) + sqrt(dose)*sex + log(weight)", None),
+    "offset": ("age + I(dose**2):age + offset(log(weight))", None),
 }
 LINKS = {"logistic": ("ill", 1), "log": ("visits", 12), "softplus": ("visits", 12)}
 POINTS = {"zero": 0.0, "moderate": 1.0, "huge": 40.0}
@@ -61,7 +65,9 @@ CASES = [
         id="-".join(case),
         marks=() if k == (i + j) % 3 and j != i % 3 and case[0] != "origin" else pytest.mark.slow,
     )
-    for case, (i, j, k) in zip(product(DESIGNS, LINKS, POINTS), product(range(7), range(3), range(3)), strict=True)
+    for case, (i, j, k) in zip(
+        product(DESIGNS, LINKS, POINTS), product(range(len(DESIGNS)), range(3), range(3)), strict=True
+    )
 ]
 
 
@@ -152,6 +158,19 @@ def test_half_the_square_of_a_row_is_caught():
     assert searched(statistic, claimed.relative_scales, seed=1)[1] > claimed.l2_squared
 
 
+def test_a_function_that_counts_as_its_own_column_is_caught():
+    """The planted fault: sqrt(dose) and dose in one group, as if at most one of them were not 0 in a row."""
+    columns = design_for("ill ~ dose + sqrt(dose) - 1", SCHEMA).columns
+    statistic = ScoreSums(columns, "ill", "logistic", 1, (0, 0), True)
+    region = statistic.region
+    shared = type(region)(**{**region.__dict__, "square": region.square // 2, "nonzero": 1, "numbers": 1, "shared": 1})
+    pairs = ScorePairs(statistic.table, shared, statistic.point, statistic.empty)
+    claimed = score_sensitivity.score_sensitivity(pairs, matrix=True, laplace=False, share=Fraction(1, 2))
+    l1, l2_squared = searched(statistic, claimed.relative_scales, seed=1)
+    assert l1 > claimed.l1
+    assert l2_squared > claimed.l2_squared
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_a_claim_without_the_other_part_is_caught(point):
     """The planted fault: the score's own bound, as if the matrix cost nothing, and the other way round."""
@@ -225,7 +244,7 @@ def alone(statistic, columns) -> bool:
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("design", ["box", "ball", "interactions"])
+@pytest.mark.parametrize("design", ["box", "ball", "interactions", "splines", "curves", "offset"])
 def test_a_row_is_on_its_own(design, link):
     """Seeds 5 and 6: 200 rows, in 14 groupings, alone and in threads, and a statistic that went through a pickle."""
     statistic = sums(design, link, "moderate")

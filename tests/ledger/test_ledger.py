@@ -625,7 +625,7 @@ def test_words(ledger):
     assert said[2:6] == [
         "a: the total is epsilon = 1, for each row.",
         "  Paid for: 2 releases, of which 1 not recorded as made (what may have been spent counts as spent).",
-        "  Spent, seen as a list fixed beforehand: epsilon = 1, or rho = 0.244919, or mu = 0.882318.",
+        "  Spent, as if all of it had been planned from the start: epsilon = 1, or rho = 0.244919, or mu = 0.882318.",
         "  Nothing is left.",
     ]
     assert said[10].startswith("  Left: epsilon = 0.8")

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from tacit._support.printable import flaw
 from tacit.errors import InputError
 from tacit.models.formula import Formula, parse_formula
+from tacit.models.formula_terms import Call
+
+LOG = Call("log", "a")
 
 
 @pytest.mark.parametrize(
@@ -28,12 +31,30 @@ from tacit.models.formula import Formula, parse_formula
         ("y ~ a*b*c", [("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c")], True),
         ("y ~ `body mass` + b.m_i2", [("body mass",), ("b.m_i2",)], True),
         ("y ~ `a+b` + `1`", [("a+b",), ("1",)], True),
+        ("y ~ log(a)*b", [(LOG,), ("b",), (LOG, "b")], True),
+        ("y ~ I(a**2) + I(a*a) + I(a^2)", [(Call("power", "a", (2.0,)),)], True),
+        ("y ~ I(a*b):c", [("a", "b", "c")], True),
+        ("y ~ poly(a, 3) + poly(a, degree=3)", [(Call("poly", "a", (3.0,)),)], True),
+        ("y ~ bs(`a b`, knots=[-1, 2.5])", [(Call("bs", "a b", (3.0, -1.0, 2.5)),)], True),
+        ("y ~ bs(a, knots=[], degree=2) - 1", [(Call("bs", "a", (2.0,)),)], False),
+        ("y ~ C(a) + log", [("a",), ("log",)], True),
         ("y ~ größe + _x", [("größe",), ("_x",)], True),
         ("y ~ `²` + x²", [("²",), ("x²",)], True),
     ],
 )
 def test_what_a_formula_means(text, terms, intercept):
-    assert parse_formula(text) == Formula("y", tuple(terms), intercept)
+    found = parse_formula(text)
+    assert (found.response, found.terms, found.intercept) == ("y", tuple(terms), intercept)
+    assert parse_formula(str(found)) == found
+
+
+def test_references_and_offsets():
+    found = parse_formula('y ~ C(f, ref="b")*a + C(g, ref=2) + offset(log(d)) + C(f, ref="b"):d')
+    assert found.references == (("f", "b"), ("g", 2.0))
+    assert found.offsets == (Call("log", "d"),)
+    assert found.terms == (("f",), ("a",), ("f", "a"), ("g",), ("f", "d"))
+    assert found.columns == ("f", "a", "g", "d", "y")
+    assert parse_formula(str(found)) == found
 
 
 def test_columns_come_in_order_with_the_response_last():
@@ -72,8 +93,11 @@ def test_columns_come_in_order_with_the_response_last():
         ("y ~ a:y", "response as a term"),
         ("y ~ 0", "at least one term"),
         ("y ~ -1", "at least one term"),
-        ("y ~ log(a)", "not '\\('"),
-        ("y ~ a^2", "not '\\^'"),
+        ("y ~ a^2", "a power is I"),
+        ("y ~ a**2", "a power is I"),
+        ("y ~ (a + b):c", "write the terms out"),
+        ("log(y) ~ a", "response as it is"),
+        ("y ~ a + offset(a):b", "a term of its own"),
         ("y ~ `a", "not '`'"),
         ("y ~ ``", "not '`'"),
         ("y ~ a; import os", "not ';'"),
@@ -101,8 +125,33 @@ def test_what_is_written_reads_back_the_same(names, intercept, data):
     assert parse_formula(str(formula)) == formula
 
 
-@given(st.text("yab ~+-:*01`.(²\n\t", max_size=12))
-@settings(max_examples=300, deadline=None)
+WORDS = [
+    "a",
+    "b",
+    "C(",
+    "bs(",
+    "log(",
+    "I(",
+    "poly(",
+    "offset(",
+    ")",
+    "knots=[1]",
+    "ref=",
+    '"u"',
+    ",",
+    "**",
+    "2",
+    " + ",
+]
+
+
+@given(
+    st.one_of(
+        st.text("yab ~+-:*01`.(²\n\t", max_size=12),
+        st.lists(st.sampled_from(WORDS), max_size=8).map(lambda words: "y ~ " + "".join(words)),
+    )
+)
+@settings(max_examples=400, deadline=None)
 def test_any_text_is_read_or_refused_in_one_sentence(text):
     formula = refusal = None
     try:

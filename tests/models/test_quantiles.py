@@ -55,6 +55,27 @@ def test_an_interval_covers_the_whole_bin_that_holds_the_quantile():
     assert (low[0], high[0]) == (2.0, 4.0)
 
 
+def test_a_median_of_rows_that_pile_up_at_a_bound_is_the_bound():
+    cells = np.where(np.arange(2000) < 1400, 0.0, 1.0 + np.arange(2000) % 20)
+    plan = tacit.Plan(tacit.Quantiles("x", [0.5], EDGES), SCHEMA, tacit.PureDP(1.0))
+    release = tacit.privatize({"x": cells}, plan, ledger=None, dataset="rows")
+    low, high = tacit.infer(release, draws=200, warmup=100, anyway=True).interval("rows_quantile")
+    assert (low[0], high[0]) == (0.0, 0.0)
+
+
+def test_sites_have_counts_of_their_own_and_shares_in_common():
+    """Hardly any noise: each site's counts are its rows', and the shares are those of all rows, within 6 sds."""
+    plan = tacit.Plan(tacit.Histogram("x", [4, 8]), SCHEMA, tacit.PureDP(1000.0))
+    sites = [visits(600, seed=1), visits(300, seed=2)]
+    releases = [tacit.privatize({"x": x}, plan, ledger=None, dataset=d) for x, d in zip(sites, "ab", strict=True)]
+    posterior = tacit.infer(releases, draws=200, warmup=100, anyway=True)
+    assert posterior.method == "gibbs"
+    exact = [np.histogram(x, [0, 4, 8, 30])[0] for x in sites]
+    np.testing.assert_array_equal(posterior.draws("count").mean(axis=0), exact)
+    share = sum(exact) / 900
+    assert np.all(np.abs(posterior.draws("share").mean(axis=0) - share) < 6 * np.sqrt(share / 900))
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [

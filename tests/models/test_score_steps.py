@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
 from tacit.models import score_steps
 from tacit.models.score_data import pack, site_arrays
+from tacit.models.score_model import ScoreLink
 from tacit.models.score_round import Round
 from tacit.models.score_steps import LIMIT, StandIn, default_prior, default_schedule, discount, next_point, stand_in
 from tacit.samplers.score_curve import LINEAR, count_information, curve_of
 
-LINK = SimpleNamespace(kind="logistic", clamp=None)
-COUNTS = SimpleNamespace(kind="log", clamp=30)
-SOFT = SimpleNamespace(kind="softplus", clamp=40)
+LINK = ScoreLink(kind="logistic", clamp=None)
+COUNTS = ScoreLink(kind="log", clamp=30)
+SOFT = ScoreLink(kind="softplus", clamp=40)
 
 
 def _round(point, scale, *, matrix=True, laplace=False):

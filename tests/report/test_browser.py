@@ -83,7 +83,10 @@ return [...document.querySelectorAll("svg[role=img]")].map((svg) => {
 def test_every_plot_has_marks(driver, page, width):
     open_page(driver, page, width=width)
     found = driver.execute_script(MARKS)
-    assert len(found) == 8  # the promise, two densities, two intervals, two shares, one check
+    assert len(found) == 6  # the answer, its share, one check, its density, that of the count (folded), the promise
+    folded = "Posterior of count"
+    assert sum(label.startswith(folded) for label, *_ in found) == 1
+    found = [one for one in found if not one[0].startswith(folded)]
     for label, across, down, marks in found:
         assert label
         assert across > 60, label
@@ -95,8 +98,8 @@ def test_plots_do_not_need_the_script(driver, page):
     open_page(driver, page, script=False)
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     found = driver.execute_script(MARKS)
-    assert len(found) == 8  # the promise, two densities, two intervals, two shares, one check
-    assert all(marks >= 1 for *_, marks in found)
+    assert len(found) == 6
+    assert all(marks >= 1 for label, *_, marks in found if not label.startswith("Posterior of count"))
 
 
 def test_plots_read_out_by_pointer_and_by_keys(driver, page):
@@ -104,7 +107,8 @@ def test_plots_read_out_by_pointer_and_by_keys(driver, page):
 
     open_page(driver, page)
     (plot, read) = driver.execute_script(
-        "const p = document.querySelector('svg[data-read]'); return [p, p.parentElement.querySelector('.read')]"
+        "const p = document.querySelector('#promise ~ .pair svg[data-read]');"
+        "return [p, p.parentElement.querySelector('.read')]"
     )
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
     before = read.text
@@ -137,3 +141,63 @@ def test_it_prints_in_the_colours_of_paper(driver, page):
     printed = driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert len(printed) > 10_000
+
+
+FIRST = """
+const inside = (e) => { const b = e.getBoundingClientRect(); return [b.top, b.bottom, b.left, b.right]; };
+return {
+  title: inside(document.querySelector('h1')), sentence: inside(document.querySelector('.answer p')),
+  promise: inside([...document.querySelectorAll('.box')].find((b) => b.textContent.includes('The promise'))),
+  strip: inside(document.querySelector('.answer .strip svg')),
+  warning: inside([...document.querySelectorAll('.box.warn')][0]), cut: document.documentElement.scrollWidth,
+};
+"""
+
+
+@pytest.mark.parametrize("width", [400, 1100, 1400])
+def test_the_first_screen_holds_the_answer_and_the_promise(driver, page, width):
+    """Title, sentence, its picture, promise and warnings, in that order, above 900 pixels, and nothing cut."""
+    open_page(driver, page, width=width)
+    found = driver.execute_script(FIRST)
+    assert found.pop("cut") <= width
+    order = ["title", "sentence", "promise", "warning"]
+    tops = [found[name][0] for name in order]
+    assert tops == sorted(tops)
+    for top, bottom, left, right in found.values():
+        assert 0 <= top < bottom <= 900
+        assert 0 <= left < right <= width
+    beside = abs(found["strip"][0] - found["sentence"][0]) < 60 and found["strip"][2] >= found["sentence"][3]
+    assert beside is (width > 736), "the strip stands beside its sentence, or beneath it on a phone"
+
+
+def test_it_prints_with_a_last_page_for_the_officer(driver, page):
+    """Hidden on a screen. On paper it begins a page: one page less without it, which is the planted fault."""
+    import base64
+    import re
+
+    open_page(driver, page)
+    shown = "return getComputedStyle(document.querySelector('.officer')).display"
+    assert driver.execute_script(shown) == "none"
+
+    def pages():
+        printed = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
+        assert re.search(rb"/MediaBox \[0 0 59[45]\S* 84[12]", printed), "A4"
+        return len(re.findall(rb"/Type /Page\b", printed))
+
+    whole = pages()
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert driver.execute_script(shown) == "block"
+    text = driver.execute_script("return document.querySelector('.officer').innerText")
+    for said in (
+        "Promise",
+        "Price",
+        "Assumptions",
+        "Ledger receipt",
+        "Data-protection officer",
+        "Date",
+        "epsilon = 0.1",
+    ):
+        assert said in text, said
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    driver.execute_script("document.querySelector('.officer').remove()")
+    assert pages() == whole - 1

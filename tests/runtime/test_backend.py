@@ -119,3 +119,37 @@ def test_every_dataset_of_a_batch_gets_the_chain_that_suits_it():
         alone, own = run(one, released, chains=2, seed=4)
         np.testing.assert_array_equal(np.asarray(alone["x"])[places], draws["x"][places])
         assert set(own) == set(one(jax.random.key(0), released[0])[1])
+
+
+CACHED = """
+import os, stat, sys
+os.umask(0)
+from pathlib import Path
+from tacit.runtime.backend import _use_cache
+if sys.argv[1] == "open":
+    (Path(os.environ["XDG_CACHE_HOME"]) / "tacit" / "jax").mkdir(parents=True)
+    os.chmod(Path(os.environ["XDG_CACHE_HOME"]) / "tacit" / "jax", 0o755)
+_use_cache()
+root = Path(os.environ["XDG_CACHE_HOME"])
+print([oct(stat.S_IMODE(one.stat().st_mode)) for one in (root, root / "tacit", root / "tacit" / "jax")])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.parametrize("before", ["absent", "open"])
+def test_the_cache_is_its_owner_s_alone_whatever_the_umask(tmp_path, before):
+    """Every folder that tacit makes, and one that an earlier tacit left open to readers."""
+    own = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    words = [sys.executable, "-c", CACHED, before]
+    own |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(words, env=own, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(["0o700"] * 3 if before == "absent" else ["0o777", "0o777", "0o700"])
+
+
+def test_the_compiler_is_quiet_unless_the_user_says_otherwise():
+    script = "import os, tacit.runtime.quiet as q; q.quiet_compiler(); print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
+    own = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    for said, level in (({}, "3"), ({"TF_CPP_MIN_LOG_LEVEL": "0"}, "0")):
+        words = [sys.executable, "-c", script]
+        done = subprocess.run(words, env=own | said, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == level

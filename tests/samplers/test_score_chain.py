@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
 from tacit.models.score_data import layout, pack, warnings
+from tacit.models.score_model import ScoreLink
 from tacit.models.score_round import Round
 from tacit.models.score_steps import next_point
 from tacit.runtime.backend import float64, run
@@ -16,7 +15,7 @@ from tacit.runtime.chain import SamplerSettings
 from tacit.samplers.score_chain import normal_laplace, score_chain
 from tacit.samplers.score_curve import LINEAR, curve_of
 
-LINK = SimpleNamespace(kind="logistic", clamp=None)
+LINK = ScoreLink(kind="logistic", clamp=None)
 PRIOR = (np.zeros(2), np.full(2, 10.0))
 
 

@@ -35,3 +35,12 @@ def test_of_two_cells_the_second_is_counted():
     table = CellTable(Bins("x", (0.0, 1.0, 2.0)))
     assert table.entries == ("x 1 to 2",)
     assert table.sensitivity().l1 == table.unit
+
+
+def test_rows_at_a_bound_are_counted_apart():
+    bins = Bins("x", (0.0, 5.0, 10.0), ends=True)
+    assert bins.labels == ("at 0", "above 0 to below 5", "5 to below 10", "at 10")
+    assert bins.places == (0.0, 0.0, 5.0, 10.0, 10.0)
+    assert CellTable(bins).batch_sum({"x": np.array([0.0, 1e-9, 5.0, 10.0, 9.9, 0.0])}) == [
+        count * CellTable(bins).unit for count in (2, 1, 2, 1)
+    ]

@@ -146,7 +146,11 @@ def check_format(name: str, version: object, current: int) -> None:
     if version > current:
         raise expected("format", version, f"of the {name} to be {current}; it was written by a newer tacit")
     if version < current:
-        raise expected("format", version, f"of the {name} to be {current}; `tacit migrate` makes it so of an older one")
+        raise expected(
+            "format",
+            version,
+            f"of the {name} to be {current}; `tacit migrate FILE -o NEWFILE` writes an older one anew",
+        )
 
 
 def same(one: object, other: object) -> bool:

@@ -133,7 +133,7 @@ def _plain_design(kind: str, model: Model, schema: Schema) -> DesignMatrix:
     """The design, if numbers enter it with an intercept and one by one."""
     design = model.design(schema) if isinstance(model, LinearRegression) else None
     numbers = [] if design is None else [c for c in design.columns if isinstance(c, Scaled)]
-    plain = all(len(c.numbers) == 1 and not c.levels for c in numbers)
+    plain = all(c.number.plain and not c.levels for c in numbers)
     if design is None or not design.formula.intercept or not numbers or not plain:
         raise expected(
             "misspecification", kind, "to meet a linear regression with an intercept and numbers, none multiplied"

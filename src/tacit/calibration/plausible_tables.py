@@ -256,6 +256,7 @@ def _slopes(
     own = units @ theta
     for name, value in said.effects.items():
         own[design.names.index(name)] = value
+    own[list(design.fixed)] = 1.0
     theta = np.linalg.solve(units, own)
     if design.formula.intercept:
         theta[0] = 0.0

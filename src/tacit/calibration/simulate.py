@@ -202,6 +202,8 @@ def _scored(
     rng: Any,
 ) -> tuple[Mapping[str, Any], Any]:
     """Coefficients and rows for scores in rounds, which say nothing about how covariates are distributed."""
+    import numpy as np
+
     model, said = plan.model, prior_of(plan, prior)
     assert isinstance(model, MomentRegression)
     assert isinstance(said, ScorePrior)
@@ -212,7 +214,9 @@ def _scored(
             "to be another: covariates of all shapes are made up for scores anyway",
         )
     if parameters is None:
-        parameters = {"theta": said.fixed().theta_sd * rng.standard_normal(len(model.design(plan.schema).columns))}
+        p = len(model.design(plan.schema).columns)
+        mean, sd = model.score_link(plan.schema).pinned(np.zeros(p), np.full(p, said.fixed().theta_sd))
+        parameters = {"theta": mean + sd * rng.standard_normal(p)}
     return parameters, draw_score_rows(model, plan.schema, parameters["theta"], n, rng)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,14 +39,28 @@ def audit(
     if as_json:
         print_json(found.to_plain())
     else:
-        say(f"Verdict: {found.verdict}.")
+        say(f"Verdict: {found.verdict if found.violated else f'passed, {found.verdict}'}.")
         say(found.sentence())
         for check in found.checks:
             say(f"  {'VIOLATED' if check.violated else 'holds   '}  {check.name}: {check.words}")
         if found.witness is not None:
-            say(f"Pair: {found.witness[0]}")
-            say(f"      {found.witness[1]}")
+            say(f"The two records that come closest to breaking it: {_record(found.witness[0])}")
+            say(f"                                             and: {_record(found.witness[1])}")
         if output is not None:
             say(f"Wrote {output}")
     if found.violated:
         raise typer.Exit(1)
+
+
+def _record(record: Any) -> str:
+    """A record in words: what is missing, and what lies beyond every bound."""
+    if not isinstance(record, Mapping):
+        return str(record)
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return "missing"
+        infinite = isinstance(value, float) and math.isinf(value)
+        return f"{'above' if value > 0 else 'below'} every bound" if infinite else repr(value)
+
+    return ", ".join(f"{name} {'is' if value is None else '='} {cell(value)}" for name, value in record.items())

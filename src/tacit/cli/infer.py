@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from tacit.cli.shared import (
     PriorOption,
     Seed,
     Tsv,
+    Verbose,
     check_form,
     print_json,
     print_table,
@@ -21,6 +23,8 @@ from tacit.cli.shared import (
     prior_changes,
     progress,
     say,
+    talk,
+    tell,
 )
 
 
@@ -51,12 +55,14 @@ def infer(
     overwrite: Overwrite = False,
     as_json: Json = False,
     as_tsv: Tsv = False,
+    verbose: Verbose = False,
 ) -> None:
     """Infer a posterior whose intervals include the noise. From a release, from reports, or from several pooled."""
     import tacit
     from tacit._support.files import check_apart, check_writable
     from tacit.models.regression import Regression
 
+    talk(verbose)
     check_form(as_json, as_tsv)
     for path in release:
         check_apart(output, "output", release=path)
@@ -86,6 +92,8 @@ def infer(
                 "posterior": str(output),
                 "warnings": list(posterior.warnings()),
                 "assumes": list(posterior.assumes),
+                "title": posterior.title,
+                "effects": [vars(effect) for effect in posterior.effects()],
                 "summary": _plain(rows),
                 **({"coefficients": _plain(natural)} if natural else {}),
             }
@@ -94,17 +102,32 @@ def infer(
     if as_tsv:
         print_tsv([vars(row) for row in rows])
         return
-    warnings = posterior.warnings()
-    for warning in warnings:
-        say(f"Note: {warning}")
+    grave = posterior.grave_warnings()
+    for warning in grave:
+        say(f"Do not rely on this yet: {warning}")
+    say(posterior.title)
+    for effect in posterior.effects():
+        tell(f"  {effect.sentence}")
+    for warning in posterior.warnings():
+        if warning not in grave:
+            say(f"Note: {warning}")
     if natural:
-        say("In the units of the data:")
+        say("In the units of the data, for one more of each column:")
         _print_summary(natural)
-        say("Mapped, each column from its bounds to [-1, 1]:")
-    _print_summary(rows)
+    if verbose or not natural:
+        if natural:
+            say("Mapped, each column from its bounds to [-1, 1]:")
+        _print_summary(rows)
+    else:
+        sizes = (min(row.ess_bulk, row.ess_tail) for row in rows if row.ess_bulk == row.ess_bulk)
+        least = min(sizes, default=math.nan)
+        say(
+            f"The method has {len(rows)} parameters, with at least {least:.0f} effective draws each; --verbose shows "
+            "them all."
+        )
     for assumption in posterior.assumes:
         say(f"Assumes: {assumption}.")
-    say(f"Saved: {output}")
+    say(f"Saved: {output}. A page for people: tacit report {shlex.quote(str(output))} -o report.html")
 
 
 def _plain(rows: Any) -> list[dict[str, Any]]:

@@ -43,6 +43,7 @@ from tacit.cli.shared import (
     PlanFile,
     Seed,
     Tsv,
+    Verbose,
     check_form,
     print_json,
     print_table,
@@ -51,9 +52,11 @@ from tacit.cli.shared import (
     save_or_print,
     say,
     say_lines,
+    talk,
     tell,
 )
 from tacit.errors import InputError, RefusedError, TacitError, expected
+from tacit.runtime.quiet import quiet_compiler
 from tacit.version import __version__
 
 _FEW = 12  # statistics that `check` shows
@@ -159,6 +162,7 @@ def privatize(
     engine: EngineName = "local",
     overwrite: Overwrite = False,
     as_json: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Spend privacy on rows that you hold, and write the release."""
     import tacit
@@ -166,8 +170,12 @@ def privatize(
     from tacit.engines.open import opened_engine
     from tacit.report.plan_text import about_responses
 
+    talk(verbose)
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
-        raise InputError("Expected either --ledger FILE with --dataset NAME, or --no-ledger.")
+        raise InputError(
+            "Expected either --ledger FILE with --dataset NAME, which `tacit ledger new FILE --dataset NAME --epsilon "
+            "TOTAL` makes, or --no-ledger, which releases without keeping count."
+        )
     for path in data:
         check_apart(output, "output", plan=plan, data=path, ledger=ledger)
     check_writable(output, name="output", overwrite=overwrite)
@@ -182,6 +190,7 @@ def privatize(
     numbers = f"1 {what} number" if len(release.values) == 1 else f"{len(release.values)} {what} numbers"
     whom = f"about {release.size}" if release.n is not None else "about an unknown number of rows"
     say(f"Released {numbers} {whom} of {release.dataset!r}: {output}")
+    say(f"Next, and free of any cost: tacit infer {shlex.quote(str(output))} -o posterior.nc")
     say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}{about_responses(release.plan)}")
     for assumption in release.guarantee.assumes:
         say(f"Assumes: {assumption}.")
@@ -265,7 +274,7 @@ def demo(
     """Run the whole path on built-in, made-up survey answers."""
     from tacit.demo import run_demo
 
-    run_demo(output, say)
+    run_demo(output, say, show=True)
 
 
 def _check_standard_output() -> None:
@@ -291,6 +300,7 @@ def main() -> None:
     )
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does; a name may hold any character
+    quiet_compiler()
     try:
         _check_standard_output()
         app()

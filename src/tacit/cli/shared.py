@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import sys
@@ -21,6 +22,7 @@ from tacit.errors import InputError, RefusedError, TacitError, expected
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Tsv = Annotated[bool, typer.Option("--tsv", help="Print the table with tabs between its cells, for scripts.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more, and log what is done to standard error.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it is there.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="Who reads the rows: local, dask, tcp://HOST:PORT (a Dask scheduler) or spark.")
@@ -35,6 +37,24 @@ Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable."
 def say(line: str) -> None:
     """Print one line of a result. What it names may come from a stranger: nothing in it can begin another line."""
     print(spelled_out(line), flush=True)
+
+
+def talk(verbose: bool) -> None:
+    """Send the log of `tacit` to standard error, where it was asked for."""
+    if not verbose:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLine("%(asctime)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("tacit")
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+
+
+class _OneLine(logging.Formatter):
+    """A message on one line, whatever a name in it holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return spelled_out(super().format(record))
 
 
 def say_lines(text: str) -> None:
@@ -124,11 +144,11 @@ def progress(what: str, unit: str | None) -> Generator[Any]:
     if not console.is_terminal:
         yield lambda _done: None
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
+    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
     if unit is not None:
-        columns[2:2] = [TextColumn("{task.fields[said]}")]
+        columns[2:2] = [BarColumn(20), TaskProgressColumn(), TextColumn("{task.fields[said]}")]
     with Progress(*columns, console=console, transient=True) as bar:
         yield _Bar(bar, bar.add_task(what, total=None, said=""), unit or "")
 

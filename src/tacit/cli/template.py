@@ -21,6 +21,8 @@ _TOP = """\
 # A plan says in public what will be released, before any row is read. Fill in the blanks ("" and []), delete the lines
 # that you do not need, and let `tacit check` read it. Only names{types} were read from the data, never a value.
 
+# title = "What goes with ...?"     # of the report; left out, it is made of the model. It promises nothing.
+
 [model]
 family = ""                # for a number start with "mean", which assumes no shape. One of:
 {families}
@@ -47,6 +49,9 @@ epsilon = ""
 [mechanism]
 kind = "default"           # what suits the family, "newton" or "noise"; `tacit check` says which. For reports from
                            # people's own devices write "local".
+# unit = "person"          # where one person may have several rows, these three lines: so many of them count,
+# id = "patient"           # the column that tells people apart, and how many rows of each person count.
+# max_rows = 5
 """
 
 
@@ -57,7 +62,11 @@ def template(columns: Mapping[str, str | None]) -> str:
     families = "\n".join(f"#   {name:<19} {_about(model)}" for name, model in FAMILIES.items())
     said = 'column = ""               # the column that it is about; or, for a regression, in its place:\n'
     said += '# formula = "response ~ one + another"\n'
-    said += '# by = "group"            # for mean, histogram, quantiles: an answer for every level of that column'
+    said += '# by = "group"            # for mean, histogram, quantiles: an answer for every level of that column\n'
+    said += (
+        "# edges = [1, 2, 5, 10]     # for histogram, quantiles: inside the bounds, at halves where values are whole\n"
+    )
+    said += "# probabilities = [0.5]     # for quantiles: 0.5 is the median"
     width = max((len(toml_key(name)) for name in columns), default=0)
     lines = [
         f"{toml_key(name):<{width}} = []" + ("" if kind is None else f"    # {spelled_out(kind)[:60]}")
@@ -72,15 +81,24 @@ def _about(model: type[Model]) -> str:
     return f"{model.about}: {', '.join(required(model))}"
 
 
+_ABOUT = {
+    "model": "what is asked",
+    "schema": "bounds and levels, from what is known and never from the rows",
+    "budget": "how much the release may tell about anybody: at epsilon 1 nothing gets more than 2.7 times as likely",
+    "mechanism": "how: `tacit check` explains it",
+}
+
+
 def filled(plan: Plan) -> str:
     """The text of a plan file without blanks, short lines and all."""
     tables = plan.to_plain()
-    parts = ["# A plan says in public what will be released, before any row is read.\n"]
+    parts = ["# A plan says in public what will be released, before any row is read."]
+    if "title" in tables:
+        parts.append(f"title = {toml_value(tables.pop('title'))}  # of the report; it promises nothing")
     for table, content in tables.items():
-        parts.append(f"[{table}]")
+        parts += ["", f"[{table}]  # {_ABOUT[table]}"]
         parts += [f"{toml_key(name)} = {toml_value(value)}" for name, value in content.items()]
-        parts.append("")
-    return "\n".join(parts)
+    return "\n".join([*parts, ""])
 
 
 def toml_key(name: str) -> str:

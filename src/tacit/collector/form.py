@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +59,8 @@ class Question:
             raise expected("question", self.name, "to be named by at most 64 letters, digits or _.- characters")
         if not isinstance(self.plan.budget, PureDP):
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to be an epsilon alone")
+        if self.plan.title is not None:
+            raise expected("title", self.plan.title, f"of question {self.name!r} to be left out: people do not see it")
         encoder = self.local_randomizer.encoder
         if not isinstance(self.local_randomizer.protocol, SPOKEN) or not (
             isinstance(encoder, LevelCode | LatticeNumber) or (isinstance(encoder, RowScore) and _has_words(encoder))
@@ -67,7 +69,8 @@ class Question:
             raise expected(
                 "protocol",
                 self.protocol.kind,
-                f"of question {self.name!r} to be one of {known}, the last for scores of logistic regression alone",
+                f"of question {self.name!r} to be one of {known}, the last for scores of logistic regression alone, "
+                "its formula without functions",
             )
         reports = self.protocol.reports
         if reports.size > _MOST_NUMBERS:
@@ -136,7 +139,9 @@ class Question:
 
 def _has_words(encoder: RowScore) -> bool:
     """Whether clients in other languages can encode such a row."""
-    return encoder.sums.link == "logistic" and encoder.sums.radius is None and len(encoder.sums.design) <= _MOST_DESIGN
+    curves = any(isinstance(column, Scaled) and column.number.curves for column in encoder.sums.design)
+    fits = encoder.sums.radius is None and len(encoder.sums.design) <= _MOST_DESIGN
+    return encoder.sums.link == "logistic" and fits and not curves
 
 
 def _score_plain(encoder: RowScore) -> dict[str, Any]:
@@ -184,8 +189,9 @@ class Form:
     @classmethod
     def of_plans(cls, dataset: str, plans: Mapping[str, Plan]) -> Form:
         """The form whose questions are ``plans``, by their names, each with its own calibrated protocol."""
+        bare = {name: replace(plan, title=None) for name, plan in plans.items()}
         return cls(
-            dataset, tuple(Question(name, plan, plan.local_randomizer().protocol) for name, plan in plans.items())
+            dataset, tuple(Question(name, plan, plan.local_randomizer().protocol) for name, plan in bare.items())
         )
 
     @classmethod

@@ -51,6 +51,8 @@ class RowMoments:
         """I for ``n`` rows and noise with these standard deviations, none for exact sums; never below 0."""
         values, vectors = np.linalg.eigh(n * self.covariance + np.diag(np.square(noise)))
         varies = values > _SINGULAR * values[-1]
+        if not varies.any():  # all rows that were made up are in one cell, and there is no noise
+            return np.zeros((self.jacobians[0].shape[1],) * 2)
         left, right = ((vectors[:, varies].T @ j) * n for j in self.jacobians)
         product = left.T @ (right / values[varies, None])
         if self.mean is not None and np.any(noise):

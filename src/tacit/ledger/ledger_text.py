@@ -33,7 +33,7 @@ def _dataset(balance: Balance) -> list[str]:
             paid += f", of which {balance.unfinished} not recorded as made (what may have been spent counts as spent)"
         lines.append(f"{paid}.")
         if sums := _sums(balance):
-            lines.append(f"  Spent, seen as a list fixed beforehand: {sums}.")
+            lines.append(f"  Spent, as if all of it had been planned from the start: {sums}.")
         lines.extend(f"  {line}" for line in _bases(balance))
     else:
         lines.append("  Nothing has been spent.")
@@ -91,7 +91,7 @@ def _largest(balance: Balance) -> list[str]:
     choices += [f"{noise} noise of {', or '.join(fits)}"] if fits else []
     if not choices:
         return []
-    none = "" if fits else "; no Gaussian noise fits"
+    none = "" if fits else "; too little is left for Gaussian noise"
     return [f"The largest next release, one of: {', or '.join(choices)}{none}."]
 
 

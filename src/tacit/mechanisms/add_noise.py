@@ -135,7 +135,7 @@ class AddNoise(Central):
         if not isinstance(noise, Noise) or self.law not in (None, noise.kind):
             raise expected("noise", noise.kind, f"to be the plan's, {self.law}")
         if len(noise.scales) != len(statistic.entries):
-            raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one an entry")
+            raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one per entry")
         return NoisySums(statistic, sensitivity, noise, latent_n=not n_is_public(budget.neighbours, self.unit))
 
     def noise_parameters_from_plain(self, plain: object) -> Noise:

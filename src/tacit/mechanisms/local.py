@@ -51,6 +51,11 @@ class Local(Mechanism):
         """One report is one person's."""
         return None
 
+    @property
+    def takes_offsets(self) -> bool:
+        """Scores know the linear predictor, whatever it is made of."""
+        return self.protocol == SCORES
+
     def default_prior(self, model: Model, schema: Schema) -> Prior:
         """The family's; of coefficients alone where people report scores, which say nothing else."""
         return ScorePrior() if self.protocol == SCORES else model.default_prior(schema)

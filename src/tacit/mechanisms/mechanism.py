@@ -147,6 +147,11 @@ class Mechanism(ABC):
         return False
 
     @property
+    def takes_offsets(self) -> bool:
+        """Whether a formula may have a number whose coefficient is known to be 1."""
+        return False
+
+    @property
     def retired(self) -> bool:
         """Whether it was read from a release of a kind that is no longer made: it can be read, not carried out."""
         return False

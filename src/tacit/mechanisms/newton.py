@@ -294,6 +294,11 @@ class Newton(Central):
         return True
 
     @property
+    def takes_offsets(self) -> bool:
+        """The linear predictor of a row is part of its score, whatever it is made of."""
+        return True
+
+    @property
     def papers(self) -> tuple[Paper, ...]:
         """Noisy Newton steps."""
         return (AVELLA_2023,)

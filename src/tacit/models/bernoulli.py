@@ -12,6 +12,7 @@ from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import share_from_draws
+from tacit.models.effects import EffectDraws, effects_of_array, response_words
 from tacit.models.free_cells import free_counts_chain
 from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary, shares_chain
 from tacit.models.local import LocalModel
@@ -121,6 +122,15 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         return {"theta": SHARE, "count": POSITIVE}
+
+    def question(self, schema: Schema) -> str:
+        """How many have the second level?"""
+        return f"How many have {response_words(self.column, schema)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """The share of the second level."""
+        said = response_words(self.column, schema)
+        return effects_of_array(draws["theta"], (), lambda: (said, "", f" have {said}"), "share")
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters are single numbers."""

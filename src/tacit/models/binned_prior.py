@@ -18,18 +18,18 @@ _EVERYWHERE = 0.02
 
 
 @lru_cache(maxsize=32)
-def binned_concentrations(edges: tuple[float, ...], groups: int) -> Any:
+def binned_concentrations(places: tuple[float, ...], groups: int) -> Any:
     """The concentrations of all cells that are equally likely, one row each; every group has the same bins."""
     import numpy as np
     from scipy.stats import beta
 
-    part = 2 if groups * (len(edges) - 1) > _FEWER else 1
-    places = (np.array(edges) - edges[0]) / (edges[-1] - edges[0])
-    bins = len(edges) - 1
+    part = 2 if groups * (len(places) - 1) > _FEWER else 1
+    ends = (np.array(places) - places[0]) / (places[-1] - places[0])
+    bins = len(places) - 1
     rows: list[Any] = []
     for mean in 1 / (1 + np.exp(-np.linspace(-4.5, 4.5, _MEANS // part))):
         for sharpness in np.geomspace(0.6, 250.0, _SHARPNESSES // part):
-            shares = np.diff(beta.cdf(places, mean * sharpness, (1 - mean) * sharpness))
+            shares = np.diff(beta.cdf(ends, mean * sharpness, (1 - mean) * sharpness))
             shares = (1 - _EVERYWHERE) * shares / shares.sum() + _EVERYWHERE / bins
             rows += [np.tile(follows * shares / groups, groups) for follows in _FOLLOWS]
     return np.maximum(np.array(rows), 1e-6)

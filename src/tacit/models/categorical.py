@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import shares_from_draws
+from tacit.models.effects import EffectDraws, effects_of_array
 from tacit.models.free_cells import free_counts_chain
 from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary, shares_chain
 from tacit.models.local import LocalModel
@@ -154,6 +156,18 @@ class Categorical(Model, LocalModel, ConjugateModel):
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         return {"theta": SHARES, "count": POSITIVE}
+
+    def question(self, schema: Schema) -> str:
+        """How many have each level?"""
+        return f"How many have each level of {in_prose(self.column)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """The share of every level."""
+
+        def words(level: str) -> tuple[str, str, str]:
+            return level, "", f" have {in_prose(self.column)} = {in_prose(level)}"
+
+        return effects_of_array(draws["theta"], [self.coords(schema)["level"]], words, "share")
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters have one number a level."""

@@ -100,7 +100,7 @@ class CellFamily(Model, LocalModel):
         assert isinstance(prior, DirichletPrior)
         table = self.table(schema)
         if prior.concentration is None and isinstance(table.inner, Bins):
-            return binned_concentrations(table.inner.edges, table.shape[0])
+            return binned_concentrations(table.inner.places, table.shape[0])
         return prior.rows(table.cells)
 
     def cell_shares(self, prior: Prior, schema: Schema, rng: Any) -> Any:
@@ -118,7 +118,7 @@ class CellFamily(Model, LocalModel):
         group, inner = np.divmod(codes, table.shape[1])
         cells: Arrays = {}
         if isinstance(table.inner, Bins):
-            edges = np.asarray(table.inner.edges)
+            edges = np.asarray(table.inner.places)
             cells[table.inner.column] = edges[inner] + (edges[inner + 1] - edges[inner]) * rng.random(n)
         else:
             levels = schema.category(self.column).levels
@@ -132,9 +132,9 @@ class CellFamily(Model, LocalModel):
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """Gibbs over the counts; NUTS on the shares for sites and reports."""
+        """Gibbs over the counts; NUTS on the shares for reports."""
         return {
-            "gibbs": Method(_gibbs, thin=8, releases=True, unknown_n=True),
+            "gibbs": Method(_gibbs, thin=8, sites=True, releases=True, unknown_n=True),
             "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
@@ -151,6 +151,11 @@ class CellFamily(Model, LocalModel):
     def summary(self, randomizer: LocalRandomizer, reports: Any) -> Any:
         """Counts of the cells or of bit patterns."""
         return level_summary(randomizer, reports)
+
+    @property
+    def site_parameters(self) -> tuple[str, ...]:
+        """The rows of each site are its own."""
+        return ("count",)
 
     @property
     def models_clamping(self) -> bool:
@@ -178,19 +183,19 @@ def _whole(released: Any, table: CellTable, n: Any) -> Any:
 
 
 def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
-    """Paired Gibbs sweeps over the latent counts; the shares exactly given them."""
+    """Paired Gibbs sweeps over the latent counts of all sites; the shares exactly given them."""
     import jax
     import jax.numpy as jnp
     import numpy as np
 
     from tacit.models.categorical import concentration_given
     from tacit.runtime.backend import argument
-    from tacit.samplers.latent_counts import nearest_counts, strides
+    from tacit.samplers.latent_counts import nearest_counts
     from tacit.samplers.paired_counts import paired_sweep
 
-    (model, table), (site,) = _table(problem), problem.sites
-    concentrations, releases = np.array(model.concentrations(problem.prior, problem.schema)), len(site.noises)
-    if site.n is None:
+    (model, table), sites = _table(problem), problem.sites
+    concentrations = np.array(model.concentrations(problem.prior, problem.schema))
+    if problem.unknown_n:
 
         def free(key: Any, shares: Any, counts: Any) -> Arrays:
             shape = (-1, *table.shape)
@@ -200,39 +205,69 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     entry_of = np.zeros(table.cells, int)
     entry_of[list(table.counted)] = range(len(table.counted))
     counted = np.isin(np.arange(table.cells), table.counted)
-    n = argument(site.n)
-    scales = argument(np.array([noise.scales for noise in site.noises], np.float64) / table.unit)
-    sd = min(max(noise.sd) for noise in site.noises) / table.unit
-    step_sizes = strides(min(site.n + 1.0, 8 * sd))
+    sizes = argument(np.array([site.n for site in sites], np.float64))
+    noises = [noise for site in sites for noise in site.noises]
+    scales = argument(np.array([noise.scales for noise in noises], np.float64) / table.unit)
+    site_of = np.repeat(np.arange(len(sites)), [len(site.noises) for site in sites])
+    units = _units(problem)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        z = released.reshape(releases, -1)
+        z = released.reshape(len(noises), -1)
 
         def log_noise(cells: Any, counts: Any) -> Any:
             entry = jnp.asarray(entry_of)[cells]
-            scored = sum(
-                noise.standard_log_density((z[j][entry][:, None] - counts) / scales[j][entry][:, None], jnp)
-                for j, noise in enumerate(site.noises)
-            )
+            scored = 0.0
+            for j, noise in enumerate(noises):
+                away = (z[j][entry][:, None] - counts[:, site_of[j]]) / scales[j][entry][:, None]
+                scored += noise.standard_log_density(away, jnp)
             return jnp.where(jnp.asarray(counted)[cells][:, None], scored, 0.0)
 
-        def step(counts: Any, key: Any) -> tuple[Any, Any]:
+        def step(counts: Any, key: Any) -> tuple[Any, tuple[Any, Any]]:
             for_alpha, *for_counts = jax.random.split(key, 1 + _SWEEPS)
-            alpha = concentration_given(for_alpha, counts, concentrations)
+            alpha = concentration_given(for_alpha, jnp.sum(counts, axis=0), concentrations)
             for one in for_counts:
-                counts = paired_sweep(one, counts, alpha, log_noise, step_sizes)
-            return counts, counts
+                counts = paired_sweep(one, counts, alpha, log_noise, units)
+            return counts, (alpha, counts)
 
-        for_warmup, for_draws, for_shares, for_alpha, for_rest = jax.random.split(key, 5)
-        counts = nearest_counts(_whole(jnp.mean(z, axis=0), table, n[0]), n[0])
+        for_warmup, for_draws, for_shares, for_rest = jax.random.split(key, 4)
+        first = [_whole(jnp.mean(z[site_of == s], axis=0), table, sizes[s]) for s in range(len(sites))]
+        counts = jnp.stack([nearest_counts(one, sizes[s]) for s, one in enumerate(first)])
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
-        _, counts = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
-        keys = jax.random.split(for_alpha, settings.draws)
-        alpha = jax.vmap(lambda key, counts: concentration_given(key, counts, concentrations))(keys, counts)
-        shares = jax.random.dirichlet(for_shares, alpha + counts).reshape(-1, *table.shape)
-        return model.described(for_rest, shares, counts.reshape(-1, *table.shape), problem.schema), {}
+        _, (alphas, counts) = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
+        shares = jax.random.dirichlet(for_shares, alphas + jnp.sum(counts, axis=1))
+        shares, counts = shares.reshape(-1, *table.shape), counts.reshape(-1, len(sites), *table.shape)
+        return described_sites(model, for_rest, shares, counts, problem.schema), {}
 
     return chain
+
+
+def _units(problem: Problem) -> Any:
+    """How many rows a step moves at each site: at one of them, or at all in proportion to their rows."""
+    import numpy as np
+
+    from tacit.samplers.latent_counts import strides
+
+    sites, unit = problem.sites, problem.statistic.unit
+    found: list[list[int]] = []
+    for s, site in enumerate(sites):
+        sd = min(max(noise.sd) for noise in site.noises) / unit
+        found += [[step * (s == other) for other in range(len(sites))] for step in strides(min(site.n + 1.0, 8 * sd))]
+    if len(sites) > 1:
+        shares = [site.n / max(1, *(one.n for one in sites)) for site in sites]
+        steps = sorted({sum(row) for row in found})
+        found += [[max(1, round(step * share)) for share in shares] for step in steps]
+    return np.array(found)
+
+
+def described_sites(model: CellFamily, key: Any, shares: Any, counts: Any, schema: Schema) -> Arrays:
+    """What a reader is told: of the shares in common, and of the rows of each site, ``counts`` (draws, sites, ...)."""
+    import jax.numpy as jnp
+
+    found = [model.described(key, shares, counts[:, s], schema) for s in range(counts.shape[1])]
+    if len(found) == 1:
+        return found[0]
+    own = {name: jnp.stack([one[name] for one in found], axis=1) for name in model.site_parameters}
+    return {**found[0], **own}
 
 
 def _shares(problem: Problem, settings: SamplerSettings) -> Chain:

@@ -35,8 +35,13 @@ class Cells:
         if self.derived:
             return
         numbers = {column.number for column in self.design.columns if isinstance(column, Scaled)}
-        if any(len(number.numbers) > 1 for number in numbers):
-            raise expected("formula", str(self.design.formula), "to have no products of numbers for this family")
+        if not all(number.plain for number in numbers):
+            raise expected(
+                "formula",
+                str(self.design.formula),
+                "to have no products and no functions of numbers for noisy sums: scores in rounds take them, "
+                'with kind = "newton" in [mechanism]',
+            )
         if len({number.numbers for number in numbers}) < len(numbers):
             raise expected("formula", str(self.design.formula), "to have the levels themselves beside a number in them")
 

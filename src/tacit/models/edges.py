@@ -27,7 +27,7 @@ def checked_edges(edges: Any) -> tuple[float, ...]:
     return found
 
 
-def bins_of(column: str, edges: tuple[float, ...], schema: Schema) -> Bins:
+def bins_of(column: str, edges: tuple[float, ...], schema: Schema, *, ends: bool = False) -> Bins:
     """The bins between the bounds of the column; the bounds are edges whether they were said or not."""
     bounds = schema.number(column)
     if edges[0] < bounds.low or edges[-1] > bounds.high:
@@ -35,7 +35,7 @@ def bins_of(column: str, edges: tuple[float, ...], schema: Schema) -> Bins:
     inner = tuple(e for e in edges if bounds.low < e < bounds.high)
     if not inner:
         raise expected("edges", list(edges), f"to have at least one inside the bounds of column {column!r}")
-    return Bins(column, (bounds.low, *inner, bounds.high))
+    return Bins(column, (bounds.low, *inner, bounds.high), ends)
 
 
 def plain_edges(edges: tuple[float, ...]) -> list[float]:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.models.cell_family import CellFamily
 from tacit.models.edges import ASKED, bins_of, checked_edges, plain_edges
+from tacit.models.effects import EffectDraws, by_words, condition, effects_of_array
 from tacit.models.groups import checked_by, factors_of
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE, SHARE, SHARES
@@ -85,6 +87,21 @@ class Histogram(CellFamily):
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         return {"share": SHARES, "above": SHARE, "count": POSITIVE}
+
+    def question(self, schema: Schema) -> str:
+        """How is it distributed?"""
+        return f"How is {in_prose(self.column)} distributed{by_words(self.by)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """The share of every bin, in every group."""
+        labels, grouped = self.coords(schema), self.by is not None
+
+        def words(*own: str) -> tuple[str, str, str]:
+            where = condition(self.by, own[0]) if grouped else ""
+            return ": ".join(own), where, f" have {in_prose(self.column)} in {own[-1]}"
+
+        axes = [*([labels["group"]] if grouped else []), labels["bin"]]
+        return effects_of_array(draws["share"], axes, words, "share")
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """One number a bin or edge, in each group."""

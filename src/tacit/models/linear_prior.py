@@ -74,10 +74,15 @@ class LinearPrior(Prior):
         Covariates: predictive t with 5 degrees of freedom and scale 0.24, so that 99% lie in [-1, 1] (the 99.5% point
         of t_5 is 4.03). Response: sigma^2, the intercept and all slopes together contribute equal shares of a
         predictive t with 6 degrees of freedom and scale 0.26 (its 99.5% point is 3.71).
+
+        Functions of a number fill a small part of the range that its bounds give them, and coefficients are large
+        there: in a formula that has one all coefficients have the standard deviation 10 sigma.
         """
         covariates = _covariates(design)
         intercept = [1.0] if design.formula.intercept else []
         slopes = [float(max(1, covariates)) * 0.25] * (len(design.columns) - len(intercept))
+        if any(isinstance(column, Scaled) and column.number.curves for column in design.columns):
+            intercept, slopes = [0.01] * len(intercept), [0.01] * len(slopes)
         return cls(
             mu0=0.0,
             lambda0=tuple(intercept + slopes) or 1.0,

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.errors import expected
 from tacit.models.bounded_prior import BoundedPrior
+from tacit.models.effects import EffectDraws, by_words, condition, effects_of_array
 from tacit.models.groups import by_plain, checked_by, factors_of
 from tacit.models.local import LocalModel
 from tacit.models.mean_methods import DEVICE_STEPS, by_group, moments, naive, naive_groups, particles
@@ -182,6 +184,21 @@ class Mean(Model, LocalModel):
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         return {"sd": POSITIVE, "rows_sd": POSITIVE, "count": POSITIVE}
+
+    def question(self, schema: Schema) -> str:
+        """What is the mean?"""
+        return f"What is the mean of {in_prose(self.column)}{by_words(self.by)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """The mean, in every group."""
+        axes = [] if self.by is None else [self.coords(schema)["group"]]
+
+        def words(*group: str) -> tuple[str, str, str]:
+            where = condition(self.by, *group) if group else ""
+            before = f"{where}the mean of {in_prose(self.column)} is "
+            return (group or (f"mean of {self.column}",))[0], before[:1].upper() + before[1:], ""
+
+        return effects_of_array(draws["mean"], axes, words)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """One number each, or one a group."""

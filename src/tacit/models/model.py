@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
+from tacit._support.printable import in_prose
 from tacit.bibliography import Paper
 from tacit.errors import InputError, did_you_mean, expected, shown
 from tacit.models.draw_parameters import DrawParameters
+from tacit.models.effects import EffectDraws, effects_of_array
 from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.protocols.local_randomizer import LocalRandomizer
@@ -247,6 +249,22 @@ class Model(ABC):
     @abstractmethod
     def coords(self, schema: Schema) -> dict[str, list[str]]:
         """The labels along each axis."""
+
+    def question(self, schema: Schema) -> str:
+        """What a person wants to know who makes a plan of this family: the title of a report that has no other."""
+        return f"What is known of {in_prose(getattr(self, 'column', self.family))}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """What answers that question, from draws (draws, ...) by name: the first parameter, unless said."""
+        name, axes = next(iter(self.dims(schema).items()))
+        if name not in draws:
+            return []
+        column, labels = getattr(self, "column", self.family), self.coords(schema)
+
+        def words(*own: str) -> tuple[str, str, str]:
+            return ", ".join((name, *own)), f"The {name} of {', '.join(map(in_prose, (column, *own)))} is ", ""
+
+        return effects_of_array(draws[name], [labels[axis] for axis in axes], words)
 
     @property
     def supports(self) -> Mapping[str, str]:

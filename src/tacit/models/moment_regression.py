@@ -126,10 +126,10 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
         return ("pi", "mu_x", "Sigma_x")
 
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
-        """Coefficients of the formula in the units of the data, on the scale of the linear predictor."""
+        """Coefficients of the formula in the units of the data, on the scale of the linear predictor; no known ones."""
         design = self.design(schema)
         values = design.original_units(draws["theta"])
-        return {name: values[..., i] for i, name in enumerate(design.names)}
+        return {name: values[..., i] for i, name in enumerate(design.names) if i not in design.fixed}
 
     def predictor(self, draws: Arrays, schema: Schema, new: Any) -> Any:
         """The linear predictor (draws, points) at public design points."""

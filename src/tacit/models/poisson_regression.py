@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.bibliography import JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
+from tacit.models.effects import EffectDraws, Scale
 from tacit.models.model import Example, Method
 from tacit.models.moment_exact import augment
 from tacit.models.moment_regression import MomentRegression, by_moments
 from tacit.models.regression import as_radius
 from tacit.runtime.chain import Arrays
-from tacit.schema import Schema
+from tacit.schema import Category, Number, Schema
 from tacit.statistics.count_moments import CountMoments
 from tacit.statistics.design import Scaled
 from tacit.statistics.score_sums import ScoreSums
@@ -34,6 +35,7 @@ class PoissonRegression(MomentRegression):
 
     family: ClassVar[str] = "poisson-regression"
     about: ClassVar[str] = "a count explained by others"
+    effect_scale: ClassVar[Scale] = "rate"
     papers: ClassVar[tuple[Paper, ...]] = (KULKARNI_2021,)
     link: str = "softplus"
 
@@ -51,6 +53,32 @@ class PoissonRegression(MomentRegression):
             Example(cls("visits ~ age + dose", radius=1.0), schema, narrow, quick=False, always=False),
             Example(cls("visits ~ age", link="log"), schema, narrow, quick=False, always=False),
         )
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """So many times the rate: with the link "log" wherever one starts, else from the middle of all bounds.
+
+        The rate softplus(u) is no exponential, so a step d from u multiplies it by softplus(u + d) / softplus(u).
+        """
+        found = super().effects(draws, schema)
+        if self.link == "log":
+            return found
+        import numpy as np
+
+        design = self.design(schema)
+        middle = {name: _middle(schema.declared(name)) for name in design.cells}
+        start = np.asarray(draws["theta"]) @ design.matrix(middle)[0]
+
+        def log_rate(u: Any) -> Any:
+            return np.log(np.logaddexp(0.0, u))
+
+        return [
+            replace(
+                one,
+                values=log_rate(start + one.values) - log_rate(start),
+                after=f"{one.after}, from the middle of all bounds,",
+            )
+            for one in found
+        ]
 
     def most(self, schema: Schema) -> int:
         """The largest count that is told apart."""
@@ -107,3 +135,8 @@ class PoissonRegression(MomentRegression):
         if self.link == "log":
             return np.exp(np.minimum(predictor, 20.0))
         return np.logaddexp(0.0, predictor)
+
+
+def _middle(column: Number | Category) -> list[float]:
+    """The first level, by its code, or the middle of the bounds."""
+    return [0] if isinstance(column, Category) else [(column.low + column.high) / 2]

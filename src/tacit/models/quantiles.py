@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.errors import expected
 from tacit.models.cell_family import CellFamily
 from tacit.models.edges import ASKED, bins_of, checked_edges, plain_edges
+from tacit.models.effects import EffectDraws, by_words, condition, effects_of_array, percent
 from tacit.models.groups import checked_by, factors_of
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE
@@ -25,7 +27,8 @@ _MOST = 100
 class Quantiles(CellFamily):
     """The quantiles of ``column`` at ``probabilities``, from the counts between ``edges``.
 
-    ``quantile`` is about the population that the rows are a sample of, ``rows_quantile`` about the rows. Counts say in
+    ``quantile`` is about the population that the rows are a sample of, ``rows_quantile`` about the rows. Values pile up
+    at bounds, so rows at either bound are counted apart, and a quantile may be the bound itself. Else counts say in
     which bin a quantile lies and not where in it. A draw puts it at the share f of the bin's width on average, f as if
     rows were spread evenly over the bin, and anywhere in the bin otherwise: at either end with probability 0.06, else
     at v^((1 - f) / f), v uniform, which has mean f. So a 95% interval never ends inside a bin that holds all the rest.
@@ -66,8 +69,8 @@ class Quantiles(CellFamily):
         return {**super().to_plain(), "edges": plain_edges(self.edges)}
 
     def table(self, schema: Schema) -> CellTable:
-        """Bins in each group."""
-        return CellTable(bins_of(self.column, self.edges, schema), factors_of(self.by, schema))
+        """Bins in each group; rows at a bound are counted apart."""
+        return CellTable(bins_of(self.column, self.edges, schema, ends=True), factors_of(self.by, schema))
 
     def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
         """Where the shares put the quantiles."""
@@ -87,7 +90,9 @@ class Quantiles(CellFamily):
         shares: list[Any] = []
         for own in points:
             places = np.maximum.accumulate([edges[0], *own, edges[-1]])
-            below = [np.interp(edge, places, levels) for edge in edges]
+            below = np.interp(edges, places, levels)
+            below[[0, -1]] = 0, 1
+            below[[1, -2]] = levels[places <= edges[0]].max(), levels[places >= edges[-1]].min()  # rows at the bounds
             shares.append(np.maximum(np.diff(below), 1e-12))
         return self.cell_rows(np.array(shares).reshape(table.shape), schema, n, rng)
 
@@ -96,7 +101,7 @@ class Quantiles(CellFamily):
 
         inner = self.table(schema).inner
         assert isinstance(inner, Bins)
-        return np.asarray(inner.edges)
+        return np.asarray(inner.places)
 
     def described(self, key: Any, shares: Any, counts: Any | None, schema: Schema) -> Arrays:
         """Quantiles within each group; of rows and of the population with the same place in a bin."""
@@ -122,12 +127,29 @@ class Quantiles(CellFamily):
     @property
     def site_parameters(self) -> tuple[str, ...]:
         """The rows of each site are its own."""
-        return ("rows_quantile",)
+        return ("rows_quantile",) if self.by is None else ("rows_quantile", "count")
 
     @property
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         return {"count": POSITIVE}
+
+    def question(self, schema: Schema) -> str:
+        """Where do the values lie?"""
+        return f"Where do the values of {in_prose(self.column)} lie{by_words(self.by)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """Every quantile, in every group."""
+        labels, grouped = self.coords(schema), self.by is not None
+
+        def words(*own: str) -> tuple[str, str, str]:
+            where = condition(self.by, own[0]) if grouped else ""
+            said = "half" if float(own[-1]) == 0.5 else percent(float(own[-1]))
+            before = f"{where}{said} of the values of {in_prose(self.column)} are below "
+            return ": ".join(own), before[:1].upper() + before[1:], ""
+
+        axes = [*([labels["group"]] if grouped else []), labels["probability"]]
+        return effects_of_array(draws["quantile"], axes, words)
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """One number a probability, in each group."""

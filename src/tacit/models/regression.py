@@ -8,11 +8,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
+from tacit._support.printable import in_prose
 from tacit.errors import InputError, expected
 from tacit.models.coefficient_statements import changed
+from tacit.models.effects import EffectDraws, Scale, effects_of_coefficients, response_words
 from tacit.models.formula import Formula, parse_formula
+from tacit.models.formula_columns import checked, curves_of, reference_code
+from tacit.models.formula_terms import Call, Factor, column_of
 from tacit.models.model import Model, Prior
 from tacit.runtime.chain import Arrays
 from tacit.schema import Category, Column, Schema
@@ -53,10 +57,40 @@ class Regression(Model):
         """``default`` with some numbers changed; a coefficient's name gives its mean and sd in data units."""
         return changed(default, changes, self.design(schema).names)
 
+    def check_offsets(self, schema: Schema, *, taken: bool) -> None:
+        """Refuse offset() where what is released does not know it (``taken`` says that it does)."""
+        design = self.design(schema)
+        if not design.fixed:
+            return
+        factor = design.formula.offsets[0]
+        if not taken:
+            design.formula.no(
+                factor,
+                'to have offset() with kind = "newton" in [mechanism], which logistic and Poisson regression have; '
+                "in a linear regression declare the difference as the response",
+            )
+        if self.radius is not None:
+            design.formula.no(factor, "to have no offset() beside a radius, which would move it")
+
     @property
     def in_data_units(self) -> bool:
         """Whether `coefficients` are in the units of the data; otherwise they are in mapped units."""
         return True
+
+    effect_scale: ClassVar[Scale] = "difference"
+    """How a coefficient is read: as so much more of the response, or as so many times its odds or its rate."""
+
+    def question(self, schema: Schema) -> str:
+        """What goes with the response?"""
+        return f"What goes with {in_prose(self.design(schema).formula.response)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """What a step of each covariate goes with; none where coefficients by themselves say nothing."""
+        if not self.in_data_units:
+            return []
+        design = self.design(schema)
+        outcome = response_words(design.formula.response, schema)
+        return effects_of_coefficients(self.coefficients(draws, schema), design, self.effect_scale, outcome)
 
     @abstractmethod
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
@@ -92,16 +126,37 @@ class DesignMatrix:
         found = list(start)
         whole = not self.formula.intercept  # the first factor keeps all its levels when no constant stands for one
         for term in self.formula.terms:
-            factors = any(isinstance(self.schema.declared(name), Category) for name in term)
-            found += columns_of_term(term, self.schema, centred=centred, every_level=whole and factors)
+            factors = any(isinstance(self.schema.declared(column_of(factor)), Category) for factor in term)
+            found += self._of_term(term, centred, every_level=whole and factors)
             whole = whole and not factors
+        for factor in self.formula.offsets:
+            (column,) = self._of_term((factor,), centred, every_level=False)
+            assert isinstance(column, Scaled)
+            found.append(Scaled(column.number, (), f"offset({column.name})"))
         return tuple(found)
+
+    def _of_term(
+        self, term: tuple[Factor, ...], centred: Collection[Levels], *, every_level: bool
+    ) -> list[DesignColumn]:
+        parts = [curves_of(f, self.schema.number(f.column)) if isinstance(f, Call) else f for f in term]
+        codes = {
+            one.column: reference_code(self.schema.category(one.column), one.level)
+            for one in self.formula.references
+            if one.level is not None
+        }
+        return columns_of_term(parts, self.schema, centred=centred, every_level=every_level, references=codes)
+
+    @cached_property
+    def fixed(self) -> dict[int, float]:
+        """The places of coefficients that are known, those of offsets, with their values in mapped units."""
+        first = len(self.columns) - len(self.formula.offsets)
+        return {place: c.scale for place, c in enumerate(self.columns) if place >= first and isinstance(c, Scaled)}
 
     @cached_property
     def number_response(self) -> Scaled:
         """The response as a mapped number, for families where it is one."""
         name = self.formula.response
-        return Scaled(mapped((name,), self.schema, centred=self.formula.intercept), (), name)
+        return Scaled(mapped(((name, None),), self.schema, centred=self.formula.intercept), (), name)
 
     @property
     def names(self) -> list[str]:
@@ -112,11 +167,14 @@ class DesignMatrix:
     def all_numeric(self) -> bool:
         """Whether the design is a constant and plain numbers, so that a normal distribution can describe it."""
         first, *others = self.columns or (None,)
-        plain = all(isinstance(c, Scaled) and len(c.numbers) == 1 and not c.levels for c in others)
+        plain = all(isinstance(c, Scaled) and c.number.plain and not c.levels for c in others)
         return isinstance(first, Indicator) and not first.levels and plain and len(others) > 0
 
     def matrix(self, cells: Mapping[str, Any]) -> Any:
-        """The design matrix of parsed cells (numbers; level codes), in mapped units, neither clamped nor rounded."""
+        """The design matrix of parsed cells (numbers; level codes), in mapped units, neither clamped nor rounded.
+
+        A function of a number takes what lies outside the declared bounds for the nearer end, as in a release.
+        """
         import numpy as np
 
         rows = len(next(iter(cells.values()))) if cells else 1
@@ -126,8 +184,7 @@ class DesignMatrix:
             for name, code in column.levels:
                 holds = holds * (cells[name] == code)
             if isinstance(column, Scaled):
-                raw = np.prod([np.asarray(cells[name], np.float64) for name in column.numbers], axis=0)
-                made.append(holds * (raw - column.offset) / column.scale)
+                made.append(holds * (column.number.raw(cells) - column.offset) / column.scale)
             else:
                 made.append(holds)
         return np.stack(made, axis=1)
@@ -135,7 +192,7 @@ class DesignMatrix:
     @property
     def cells(self) -> list[str]:
         """The columns of the data that the design reads, in order of appearance."""
-        return list(dict.fromkeys(name for term in self.formula.terms for name in term))
+        return list(self.formula.columns[:-1])
 
     def parse(self, new: Any) -> dict[str, Any]:
         """Public design points as numbers and level codes; ``new`` is a mapping of columns or a data frame."""
@@ -160,9 +217,25 @@ class DesignMatrix:
                     raise InputError(f"Expected column {name!r} of new to hold numbers.") from None
                 if not np.isfinite(cells[name]).all():
                     raise InputError(f"Expected column {name!r} of new to hold finite numbers.")
+        self._warn_outside(cells)
         if len({len(v) for v in cells.values()}) > 1:
             raise InputError("Expected the columns of new to have one length.")
         return cells
+
+    def _warn_outside(self, cells: Mapping[str, Any]) -> None:
+        """Say so where a function of a column has no values beyond the declared bounds."""
+        import warnings
+
+        numbers = [column.number for column in self.columns if isinstance(column, Scaled)]
+        for name in dict.fromkeys(name for number in numbers if number.curves for name in number.numbers):
+            column = self.schema.number(name)
+            if ((cells[name] < column.low) | (cells[name] > column.high)).any():
+                warnings.warn(
+                    f"Column {name!r} of new goes beyond {column.low:g} to {column.high:g}: functions of it count such "
+                    "values as the nearer of these bounds, as the release did.",
+                    stacklevel=6,
+                )
+                return
 
     def original_units(self, theta: Any, response: Scaled | None = None) -> Any:
         """Coefficients (..., p) in mapped units as coefficients of the formula in the units of the data.
@@ -186,11 +259,10 @@ class DesignMatrix:
 
 def design_for(formula: object, schema: Schema) -> DesignMatrix:
     """The design of a formula, every column checked against the schema."""
-    design = DesignMatrix(parse_formula(formula), schema)
-    sizes = [math.prod(_codes(schema[name]) for name in term) for term in design.formula.terms]
+    design = DesignMatrix(checked(parse_formula(formula), schema), schema)
+    sizes = [math.prod(_codes(schema[column_of(f)], f) for f in term) for term in design.formula.terms]
     if sum(sizes) > 2 * _MOST_COLUMNS or len(design.columns) > _MOST_COLUMNS:  # all pairs of them are released
         raise expected("formula", formula, f"to make at most {_MOST_COLUMNS} columns")
-    schema.declared(design.formula.response)
     return design
 
 
@@ -209,5 +281,7 @@ def as_radius(radius: object) -> Fraction | None:
     return Fraction(radius)
 
 
-def _codes(column: Column) -> int:
+def _codes(column: Column, factor: Factor) -> int:
+    if isinstance(factor, Call):
+        return int(factor.numbers[0]) + len(factor.numbers) if factor.numbers else 1
     return len(column.levels) if isinstance(column, Category) else 1

@@ -53,6 +53,7 @@ def score_prior(said: ScorePrior, site: ScoreSite, model: Model, schema: Schema)
         mean, sd = np.zeros(p), np.full(p, float(said.theta_sd))
     else:
         mean, sd = default_prior(stand_in(rounds, values, n, model.score_link(schema)), said.slope, said.intercept)
+    mean, sd = model.score_link(schema).pinned(mean, sd)
     for place, own in of_single_coefficients(said.coefficients, model.design(schema)).items():
         mean[place], sd[place] = own
     return mean, sd

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tacit.errors import expected
 from tacit.models.coefficient_statements import Statement, as_statements
 from tacit.models.model import Model, Prior
+from tacit.models.regression import Regression
 from tacit.schema import Schema
 from tacit.statistics.score_sums import ScoreSums
 
 USUAL_SD = 2.5
 """Of a coefficient in mapped units, where a prior leaves its width to the release and there is none yet."""
+FIXED_SD = 1e-3
+"""Of a coefficient that is known, over its value: what the chain can tell from an exact one."""
 
 
 class ScoreLink(NamedTuple):
-    """How a response depends on the linear predictor: ``kind`` of link, and the largest count, if it is one."""
+    """How a response depends on the linear predictor: ``kind`` of link, and the largest count, if it is one.
+
+    ``fixed`` are the places of coefficients that are known, those of offsets, each with its value in mapped units.
+    """
 
     kind: str
     clamp: int | None
+    fixed: tuple[tuple[int, float], ...] = ()
+
+    def pinned(self, mean: Any, sd: Any) -> tuple[Any, Any]:
+        """Mean and sd of a prior of all coefficients, known ones held to a thousandth of their values."""
+        for place, value in self.fixed:
+            mean[..., place], sd[..., place] = value, FIXED_SD * value
+        return mean, sd
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,8 @@ class ScoreModel(ABC):
     def score_link(self, schema: Schema) -> ScoreLink:
         """The link of the response."""
         sums = self.score_sums(schema)
-        return ScoreLink(sums.link, None if sums.link == "logistic" else sums.most)
+        fixed = self.design(schema).fixed if isinstance(self, Regression) else {}
+        return ScoreLink(sums.link, None if sums.link == "logistic" else sums.most, tuple(fixed.items()))
 
 
 def score_axes(model: Model, schema: Schema) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:

@@ -26,6 +26,7 @@ from tacit.samplers.score_curve import InformationCurve, curve_of
 LIMIT = 32.0  # of each entry of a point, in scales: beyond it no linear predictor of a mapped row says more
 _USUAL_MEAN, _USUAL_VARIANCE = 0.5, 0.12  # of a column in mapped units
 _REWEIGHTED, _STEPS = 12, 20  # searches for an estimate, and steps of each
+_LEVELLED = 5  # steps of one observation
 _LEVEL = 0.2  # how wrong a normal distribution may be about a level, times the variance of linear predictors
 _REACH = 3.0  # how far a step may move the linear predictor of a typical row
 
@@ -142,7 +143,8 @@ def _levelled(model: StandIn, rounds: Sequence[Round], values: Sequence[Any], do
             continue
         noise = (rounds[0].score_scale ** 2 + one.score_scale**2) * (2.0 if one.laplace else 1.0) / model.n**2
         before, bend = np.array(mean[1:]), float(point @ model.covariance @ point)
-        for _ in range(5):
+        gain = slope = np.zeros(len(before))
+        for _ in range(_LEVELLED):
             level, rate, weight = replace(model, mean=np.concatenate([[1.0], mean[1:]])).level(point)
             seen = weight * (float(values[0][0]) / model.n + start[0]) - float(value[0]) / model.n
             slope = rate * point[1:]
@@ -260,7 +262,7 @@ def next_point(rounds: Sequence[Round], values: Sequence[Any], n: float, link: A
         with np.errstate(all="ignore"):
             clean = [np.clip(np.nan_to_num(np.asarray(v, float)), -1e12, 1e12) for v in values]
             model = stand_in(rounds, clean, float(n), link)
-            mean, sd = default_prior(model)
+            mean, sd = link.pinned(*default_prior(model))
             found = estimate(rounds, clean, model, mean, sd, last)
             step = found - last
             moved = float(np.sqrt(step @ (np.outer(model.mean, model.mean) + model.covariance) @ step))

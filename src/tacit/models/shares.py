@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from tacit._support.printable import in_prose
 from tacit.errors import expected
 from tacit.models.cell_family import CellFamily
+from tacit.models.effects import EffectDraws, and_words, condition, effects_of_array
 from tacit.models.groups import checked_by, factors_of
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE, SHARES
@@ -79,6 +81,20 @@ class Shares(CellFamily):
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
         return {"share": SHARES, "count": POSITIVE}
+
+    def question(self, schema: Schema) -> str:
+        """How many have each level, by group?"""
+        return f"How many have each level of {in_prose(self.column)}, by {and_words(self.by)}?"
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """The share of every level in every group."""
+        labels = self.coords(schema)
+
+        def words(group: str, level: str) -> tuple[str, str, str]:
+            said = f" have {in_prose(self.column)} = {in_prose(level)}"
+            return f"{group}: {level}", condition(self.by, group), said
+
+        return effects_of_array(draws["share"], [labels["group"], labels["level"]], words, "share")
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """One number a level, in each group."""

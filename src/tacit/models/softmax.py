@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit.errors import expected
+from tacit.models.effects import EffectDraws
 from tacit.models.model import Example, Method, Prior
 from tacit.models.regression import Regression
 from tacit.runtime.chain import Arrays
@@ -93,6 +94,10 @@ class SoftmaxRegression(Regression):
             for k, level in enumerate(levels)
             for i, name in enumerate(design.names)
         }
+
+    def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
+        """None: a coefficient of one level says something only beside those of the others."""
+        return []
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         return {"theta": ("level", "coefficient")}

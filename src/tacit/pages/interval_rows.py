@@ -6,6 +6,7 @@ distorted. The scale below is text, placed by percentages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tacit.pages.escape import escape
@@ -34,22 +35,40 @@ class Scale:
 
     def ticks(self, most: int = 5) -> str:
         """The scale itself, to stand in the last row."""
+        return self.labelled([(tick, tick_text(tick)) for tick in ticks(self.low, self.high, most)])
+
+    def labelled(self, places: Sequence[tuple[float, str]]) -> str:
+        """The same with texts of one's own, each at its number."""
         spans: list[str] = []
-        for tick in ticks(self.low, self.high, most):
+        for tick, text in places:
             place = self.place(tick) / _WIDTH
-            shift = 0 if place < 0.04 else -100 if place > 0.96 else -50  # at an end the text would stick out
-            spans.append(f'<span style="left:{place:.1%};transform:translateX({shift}%)">{tick_text(tick)}</span>')
+            edge = 0.01 + 0.008 * len(text)  # nearer to an end the text would stick out
+            shift = 0 if place < edge else -100 if place > 1 - edge else -50
+            spans.append(f'<span style="left:{place:.1%};transform:translateX({shift}%)">{escape(text)}</span>')
         return f'<div class="ticks" aria-hidden="true">{"".join(spans)}</div>'
 
 
 def interval(
-    scale: Scale, parts: list[tuple[float, float, str]], dot: float, *, label: str, flagged: bool = False
+    scale: Scale,
+    parts: list[tuple[float, float, str]],
+    dot: float,
+    *,
+    label: str,
+    flagged: bool = False,
+    behind: tuple[float, float] | None = None,
+    truth: float | None = None,
 ) -> str:
     """Intervals, each with its class (``wide``, ``inner``, ...), and a dot; ``label`` is said to those who cannot see.
 
     Intervals stand beneath one another, but ``inner`` lies on the one before it. A ``flagged`` dot has another colour.
+    A faint line ``behind`` them is the prior; an upright one is the ``truth``.
     """
     marks: list[str] = []
+    if behind is not None:
+        low, high = map(scale.place, behind)
+        marks.append(f'<line class="before" x1="{low:.1f}" x2="{high:.1f}" y1="21" y2="21"/>')
+    if truth is not None:
+        marks.append(_upright(scale.place(truth), "truth", 0, _HEIGHT))
     if scale.low < 0 < scale.high:
         marks.append(_upright(scale.place(0), "zero", 0, _HEIGHT))
     step = _HEIGHT / (len({style for _, _, style in parts if style != "inner"}) + 1)

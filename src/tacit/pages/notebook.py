@@ -43,7 +43,7 @@ def plan_card(plan: Any) -> str:
         ("Reads", f"{_some(columns)}{' on each device' if local else ''}"),
         (
             "Releases",
-            f"one report a person by {plan.local_randomizer().protocol.kind}"
+            f"one report per person by {plan.local_randomizer().protocol.kind}"
             if local
             else _numbers(plan.calibrated_mechanism()),
         ),
@@ -86,8 +86,12 @@ def reports_card(reports: Any) -> str:
 
 
 def posterior_card(posterior: Any) -> str:
-    """The warnings of a `Posterior` first, then every number with its interval."""
-    notes = "".join(f'<p class="warn">{escape(warning)}</p>' for warning in posterior.warnings())
+    """What a `Posterior` answers, after the warnings that forbid trusting it; then the others, and every number."""
+    grave = posterior.grave_warnings()
+    alarm = "".join(f'<p class="bad">{escape(warning)}</p>' for warning in grave)
+    found = "".join(f"<p>{escape(effect.sentence)}</p>" for effect in posterior.effects()[:_MOST_ROWS])
+    others = [warning for warning in posterior.warnings() if warning not in grave]
+    notes = "".join(f'<p class="warn">{escape(warning)}</p>' for warning in others)
     evidence = ", ".join(f"{one.dataset} ({_n_of(one)}, {_promise(one)})" for one in posterior.evidence)
     lines = [("About", evidence), ("Method", f"{posterior.plan.model.family}, {posterior.method}")]
     summary = posterior.summary()
@@ -106,7 +110,8 @@ def posterior_card(posterior: Any) -> str:
         cells.append(f'<tr><th>{escape(row.name)}</th>{shown}<td class="strip">{strip}</td></tr>')
     head = "".join(f"<th>{name}</th>" for name in ("number", "mean", "sd", "95% from", "to", "ESS", "R-hat", ""))
     more = f"<p>{len(summary) - len(rows)} more</p>" if len(summary) > len(rows) else ""
-    return _card("Posterior", lines, f"{notes}<table><tr>{head}</tr>{''.join(cells)}</table>{more}")
+    table = f"<details><summary>Every number</summary><table><tr>{head}</tr>{''.join(cells)}</table>{more}</details>"
+    return _card(posterior.title, lines, table, first=f"{alarm}{found}{notes}")
 
 
 def calibration_card(calibration: Any) -> str:
@@ -136,9 +141,9 @@ def audit_card(audit: Any) -> str:
     return _card("Audit", lines, said + _table(("what was tried",), rows, text=(0,)))
 
 
-def _card(title: str, lines: Iterable[tuple[str, str]], body: str) -> str:
+def _card(title: str, lines: Iterable[tuple[str, str]], body: str, *, first: str = "") -> str:
     said = "".join(f"<p><b>{escape(name)}</b>: {escape(words)}</p>" for name, words in lines)
-    return f'{_STYLE}<div class="tacit-card"><h4>{escape(title)}</h4>{said}{body}</div>'
+    return f'{_STYLE}<div class="tacit-card"><h4>{escape(title)}</h4>{first}{said}{body}</div>'
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], text: Sequence[int] = (0,)) -> str:

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacit._support.file_kinds import check_kind
 from tacit._support.files import check_readable, check_writable, write_atomically
 from tacit._support.reading import strict_json
 from tacit.cell_screen import Screen
@@ -27,6 +28,7 @@ from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
 from tacit.posterior.convergence import array_stats, failure_of, r_hat
 from tacit.posterior.differences import differences_of
+from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
 from tacit.posterior.score_sites import score_prior_draws
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
@@ -189,6 +191,24 @@ class Posterior:
         found = differences_of(group[name], name, to)
         return tuple(_row(label, values, probability) for label, values in found.items())
 
+    def effects(self, probability: float = 0.95) -> tuple[Effect, ...]:
+        """What answers the plan's question, in units that people use, each with a sentence.
+
+        For a regression: what a step of each covariate goes with. For other families: their means, shares or rates.
+        """
+        if probability not in self._effects:
+            self._effects[probability] = effects_of(self, probability)
+        return self._effects[probability]
+
+    @cached_property
+    def _effects(self) -> dict[float, tuple[Effect, ...]]:
+        return {}
+
+    @property
+    def title(self) -> str:
+        """The title of the plan, or else the question that it asks."""
+        return self.plan.title or self.plan.model.question(self.plan.schema)
+
     def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
         """A regression's coefficients in the units of the data, summarised."""
         found = self._regression().coefficients(self.arrays(), self.plan.schema)
@@ -242,9 +262,20 @@ class Posterior:
 
         return warnings_about(self)
 
+    def grave_warnings(self) -> tuple[str, ...]:
+        """Those of the warnings that forbid trusting the intervals."""
+        from tacit.posterior.warnings import grave_warnings_about
+
+        return grave_warnings_about(self)
+
     def failure(self) -> str | None:
         """One sentence on why the chains failed and what to try; None where they did not. `infer` refuses it then."""
         return failure_of(self)
+
+    def __str__(self) -> str:
+        """The answer as a terminal shows it: title, effects, warnings."""
+        lines = [self.title, *(f"  {one.sentence}" for one in self.effects())]
+        return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings())])
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import posterior_card
@@ -277,6 +308,7 @@ class Posterior:
 
         The netCDF part is for other programs and is never parsed, so nothing in the file can lead to another file.
         """
+        check_kind(path, "a posterior", "posterior")
         source = check_readable(path, name="posterior")
         with open_posterior(source) as file:
             return cls(tree_of(file, source))

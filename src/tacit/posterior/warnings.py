@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.models.prior_draws import BALL, clamped_share
 from tacit.models.replicated_sums import distances
+from tacit.models.score_model import ScorePrior
 from tacit.models.score_noise import ScoreNoise
 from tacit.posterior.convergence import divergent, failure_of, finite
 
@@ -18,27 +19,32 @@ _HARDLY_MOVED = 0.9  # of the prior's spread is left in every number
 _FAR_FROM_PRIOR = 1.5  # of the prior's spreads, from its median to the posterior's
 _MISFIT = 8.0  # standard deviations; Laplace noise alone is that far off once in 80,000 numbers
 _MUCH_CLAMPED, _MUCH_MOVED = 0.01, 0.1  # of a column's values; of the rows
+_MORE_THAN_EVEN = 0.1  # of a column's values
 
 
 def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     """One sentence or two for each thing that may be wrong, the gravest first; empty when all is well."""
-    found: list[str] = []
-    numbers = finite(posterior)
-    misfit = _about_the_fit(posterior) if numbers else []
-    found += _about_the_rounds(posterior)
-    found += misfit
+    grave = grave_warnings_about(posterior)
+    numbers, failure = finite(posterior), failure_of(posterior)
+    found = [*grave, *_about_the_cells(posterior)]
+    if failure is None:
+        found += _about_the_sampler(posterior)
+    if numbers:
+        found += _about_the_data(posterior, fits=not _about_the_fit(posterior))
+    if any(one.simulated for one in posterior.evidence):
+        found.append("The release was simulated: it is about made-up rows.")
+    return tuple(found)
+
+
+def grave_warnings_about(posterior: Posterior) -> tuple[str, ...]:
+    """Those that forbid trusting the intervals."""
+    found = _about_the_rounds(posterior)
+    found += _about_the_fit(posterior) if finite(posterior) else []
     failure = failure_of(posterior)
     if failure is not None:
         found.append(f"The chains failed, and these numbers must not be used. {failure}")
     if posterior.method == "naive":
         found.append("The naive method ignores the noise that privacy added: its intervals are too narrow.")
-    found += _about_the_cells(posterior)
-    if failure is None:
-        found += _about_the_sampler(posterior)
-    if numbers:
-        found += _about_the_data(posterior, fits=not misfit)
-    if any(one.simulated for one in posterior.evidence):
-        found.append("The release was simulated: it is about made-up rows.")
     return tuple(found)
 
 
@@ -139,23 +145,26 @@ def _about_the_data(posterior: Posterior, *, fits: bool) -> list[str]:
                 "The release and the prior contradict each other: the posterior lies where the prior has hardly any "
                 "weight. Say a wider prior."
             )
-    clamped = {} if model.models_clamping else _clamped(posterior)
+    alone = isinstance(posterior.whole_prior(), ScorePrior)  # of coefficients, which say nothing about covariates
+    clamped = {} if model.models_clamping or alone else _clamped(posterior)
     if (moved := clamped.pop(BALL, 0.0)) > _MUCH_MOVED:
         found.append(
             f"About {100 * moved:.0f}% of the rows have covariates outside the ball, as the model sees it, and were "
             "moved into it. Coefficients then come out too large; a larger radius would cost more noise."
         )
-    other = (
-        "If you know that hardly any do, the values are not bell-shaped, which this method takes them for: its answer "
+    # Where any distribution will do, a share is told from even spread only above what even spread gives: 8.3%.
+    least = _MUCH_CLAMPED if model.sums_must_fit else _MORE_THAN_EVEN
+    shape = (
+        " If you know that hardly any do, the values are not bell-shaped, which this method takes them for: its answer "
         "is off on that account."
         if model.sums_must_fit
-        else "If you know that hardly any do, the values are only not bell-shaped, and this does not apply."
+        else ""
     )
     for column, share in clamped.items():
-        if share > _MUCH_CLAMPED:
+        if share > least:
             found.append(
                 f"About {100 * share:.0f}% of the values of {column} lie outside its bounds, as the model sees it, "
-                f"and were clamped. Results are about the clamped values; wider bounds would cost more noise. {other}"
+                f"and were clamped. Results are about the clamped values; wider bounds would cost more noise.{shape}"
             )
     return found
 

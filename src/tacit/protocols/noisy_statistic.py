@@ -61,7 +61,7 @@ class NoisyStatistic(Protocol):
         if not isinstance(self.noise, Noise) or type(self.noise) not in NOISES.values():
             raise expected("noise", self.noise, f"to be one of {', '.join(NOISES)}")
         if len(self.noise.scales) != self.sensitivity.entries:
-            raise expected("scales", self.noise.scales, f"to have {self.sensitivity.entries} entries, one an entry")
+            raise expected("scales", self.noise.scales, f"to have {self.sensitivity.entries} entries, one per entry")
         check_sizes(self.inputs)
 
     @classmethod

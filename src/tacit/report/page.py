@@ -26,13 +26,17 @@ from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
 from tacit.release import Release
 from tacit.report import commands
+from tacit.report.answer import answer_of, called, promise_in_short
 from tacit.report.densities import PosteriorNumber, density_plot, distinct, numbers
 from tacit.report.histograms import histogram_plots
 from tacit.report.neighbour_text import everyone, neighbours_in_words
+from tacit.report.officer import officer_rows
+from tacit.report.outlook import answering_splits, outlook
 from tacit.report.promise import PriceRow, prices, tradeoff_plot
 from tacit.report.replicas import checks, replicate
 from tacit.report.rows import Chart, check_rows, forest, split_rows
 from tacit.report.uncertainty import split_uncertainty
+from tacit.report.weight import weighed
 from tacit.schema import Category
 from tacit.signing.keys import PublicKey, as_public_key
 from tacit.signing.signature import Checked
@@ -69,6 +73,7 @@ class Promise:
     """What the page says of one guarantee."""
 
     title: str
+    short: str
     guarantee: Guarantee
     unit: str
     prices: list[PriceRow]
@@ -109,34 +114,47 @@ def report(
     splits = [] if quick or replicas is None or posterior.method == "naive" else split_uncertainty(posterior, replicas)
     fit = checks(posterior, replicas) if replicas is not None and replicas.whole else {}
     shown = distinct(everything)
-    plots = [plot for one in shown if (plot := density_plot(one)) is not None]
+    answer = answer_of(posterior, simulation)
+    grave, other = weighed(posterior, fit)
+    answering = next(iter(posterior.plan.model.dims(posterior.plan.schema)))
+    pictured = histogram_plots(posterior)
+    drawn = [] if pictured else [plot for one in answer.numbers if (plot := density_plot(one)) is not None]
+    rest = [one for one in shown if not answer.numbers or one.variable != answering]
+    plots = [plot for one in rest if (plot := density_plot(one)) is not None]
     return render(
         files("tacit.report").joinpath("page.html.j2").read_text("utf-8"),
-        title=f"{', '.join(_datasets(posterior))}: a private posterior",
+        title=posterior.title,
+        called=called(posterior.plan),
+        answer=answer,
+        grave=grave,
+        warnings=other,
+        prior_row=bool(answer.numbers) and any(one.prior is not None for one in answer.numbers),
+        outlook=outlook(posterior, splits),
+        officer=officer_rows(posterior),
         posterior=posterior,
         datasets=_datasets(posterior),
         neighbours_in_words=neighbours_in_words,
         everyone=everyone,
-        warnings=posterior.warnings(),
         sampler=_sampler(posterior),
         promises=_promises(posterior),
         receipts=[one for one in posterior.releases if not one.simulated],
         signatures=_signatures(posterior, keys),
         ledger=None if ledger is None else _ledger(posterior, ledger),
+        densities=[plot.svg() for plot in drawn[:_MOST_PLOTS]],
         plots=[plot.svg() for plot in plots[:_MOST_PLOTS]],
-        plots_left_out=max(0, len(plots) - _MOST_PLOTS),
-        forest=[*forest(shown), *forest(_differences(posterior))],
+        plots_left_out=max(0, len(plots) - _MOST_PLOTS) + max(0, len(drawn) - _MOST_PLOTS),
+        differences=forest(_differences(posterior)),
         overlays={"exact": any(one.exact is not None for one in everything), "truth": simulation is not None},
         rows=list(zip(posterior.summary(), map(_moments, everything), strict=True)),
         coefficients=_coefficients(posterior),
         quick=quick,
-        splits=split_rows([one for one in splits if one.name in {n.name for n in shown}]) if splits else None,
+        splits=split_rows(answering_splits(posterior, splits), outlook(posterior, splits)) if splits else None,
         replicas=replicas,
         checks={one.id: _check(one, fit) for one in posterior.releases},
         noisy=noisy,
         scores=_scores(posterior),
         shape=_shape(posterior.plan),
-        histograms=[plot.svg() for plot in histogram_plots(posterior)],
+        histograms=[plot.svg() for plot in pictured],
         public=_public(posterior.plan),
         commands=commands.commands(posterior),
         files=commands.files(posterior),
@@ -184,16 +202,25 @@ def _promises(posterior: Posterior) -> list[Promise]:
     several = len(posterior.evidence) > 1
     for one in posterior.releases:
         title = f"{one.dataset}, release {one.id}" if several else ""
-        found.append(_promise(title, one.guarantee, _unit(one.plan), one.calibrated_mechanism.event()))
+        found.append(
+            _promise(
+                title,
+                promise_in_short(one.plan, one.guarantee),
+                one.guarantee,
+                _unit(one.plan),
+                one.calibrated_mechanism.event(),
+            )
+        )
     for survey in posterior.surveys:
         for plan, protocol, count in zip(survey.plans, survey.protocols, survey.counts, strict=True):
             title = f"{survey.dataset}, {count:,} reports by {protocol.kind}"
-            found.append(_promise(title, plan.budget, "local", protocol.event()))
+            short = promise_in_short(plan, plan.budget)
+            found.append(_promise(title, short, plan.budget, "local", protocol.event()))
     return found
 
 
-def _promise(title: str, guarantee: Guarantee, unit: str, event: Event) -> Promise:
-    return Promise(title, guarantee, unit, prices(event, guarantee), tradeoff_plot(event).svg())
+def _promise(title: str, short: str, guarantee: Guarantee, unit: str, event: Event) -> Promise:
+    return Promise(title, short, guarantee, unit, prices(event, guarantee), tradeoff_plot(event).svg())
 
 
 def _unit(plan: Plan) -> str:

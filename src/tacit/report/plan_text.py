@@ -27,6 +27,11 @@ from tacit.schema import Category
 
 def explain(plan: Plan) -> list[str]:
     """What will be read, released and promised, one sentence a line."""
+    titled = [] if plan.title is None else [f"Title: {plan.title!r}. It is the author's own, and promises nothing."]
+    return [*titled, *_explained(plan)]
+
+
+def _explained(plan: Plan) -> list[str]:
     if isinstance(plan.mechanism, Local):
         return _explain_local(plan)
     if isinstance(plan.calibrated_mechanism(), PosteriorDraws):
@@ -95,7 +100,7 @@ def _explain_local(plan: Plan) -> list[str]:
     size = randomizer.protocol.reports.size
     return [
         f"Reads: on each person's own device, {_names(randomizer.columns)} of that person alone.",
-        f"Sends: one report a person, made by {randomizer.protocol.kind}, of {size} whole number"
+        f"Sends: one report per person, made by {randomizer.protocol.kind}, of {size} whole number"
         f"{'s' if size > 1 else ''}. The true answer never leaves the device.",
         f"Promises: {plan.budget.symbols} to every person, against everybody, the collector included. "
         f"{plan.budget.sentence()}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tacit.pages.interval_rows import Scale, interval, shares
@@ -60,8 +60,8 @@ def forest(numbers: Sequence[PosteriorNumber]) -> list[Chart]:
     return charts
 
 
-def split_rows(splits: Sequence[Split]) -> Chart:
-    """Shares of the variance, sampling first."""
+def split_rows(splits: Sequence[Split], outlook: Mapping[str, Sequence[float]]) -> Chart:
+    """Shares of the variance, sampling first, and the widths of ``outlook`` (by name) that more would give."""
     rows: list[Pictured] = []
     for one in splits[:MOST]:
         privacy = one.privacy_share
@@ -71,7 +71,8 @@ def split_rows(splits: Sequence[Split]) -> Chart:
             [(1 - privacy, "share-sampling"), (privacy, "share-privacy")],
             label=f"{one.name}: {percent} of the variance is due to privacy",
         )
-        rows.append(Pictured(one.name, (percent, wider), strip))
+        more = tuple(f"{width:.2f}×" for width in outlook.get(one.name, ()))
+        rows.append(Pictured(one.name, (percent, wider, *more), strip))
     return Chart("", tuple(rows), Scale(0, 100).ticks(), max(0, len(splits) - MOST))
 
 

@@ -119,9 +119,12 @@ def _use_cache() -> None:
     try:
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         folder = root / "tacit" / "jax"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for made in (root, folder.parent, folder):  # one by one: what `parents=True` makes follows the umask
+            made.mkdir(mode=0o700, parents=made is root, exist_ok=True)
         if not _ours_alone(folder):
             return
+        if os.name == "posix":
+            folder.chmod(0o700)  # an earlier tacit may have left it open to readers
         for entry in folder.glob("*-cache"):
             if entry.stat().st_size == 0:  # a run was stopped just here; JAX would complain about it for ever
                 entry.unlink()

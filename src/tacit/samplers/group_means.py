@@ -12,6 +12,10 @@ of all rows: given the others the size of a group is n less theirs, about normal
 that factor enters the weights of the second. Draws of different groups are independent but for it. Where n is not known
 either, the size of each group is flat beforehand, groups share nothing, and n is the sum of their sizes.
 
+All rows of a small group may be at a bound, as in a column of many zeros. A density has no such point, and an interval
+would never reach the bound. So all are at the lower one with probability 0.45 (1 - m)^N, at the upper with 0.45 m^N.
+Without the factor these are exact for a population of the two bounds alone; one that avoids the bounds has none of it.
+
 Partial pooling. logit m ~ N(mu_0, tau^2) for the groups' means, tau half-normal with scale 1, mu_0 normal with sd 1.5.
 Each group's likelihood is taken to be normal on the logit scale, as in a meta-analysis, so that (mu_0, tau) is drawn
 from a table and the means given them in closed form; the rest of a draw is that of a particle with nearly this mean.
@@ -32,7 +36,9 @@ from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 
 _FEWEST, _A_DRAW = 8192, 8  # particles of a group; pooling, which may move a small group far, has four times as many
-_NEAR = 0.7  # of the particles of rows, and of populations, are proposed near the release or the rows
+_NEAR = 0.7  # of the populations are proposed near the rows
+_ROWS_NEAR, _ROWS_FAR, _ROWS_END = 0.65, 0.25, 0.1  # of the particles of rows: near the release, anywhere, at a bound
+_ALL_THERE = 0.45  # times the largest probability of it that any distribution with this mean has
 _KEPT, _KERNEL = 1024, 0.2  # particles of a group that pooling chooses from; how near, in what its mean varies by
 _LOGIT_SD, _CENTRE_SD = math.pi / math.sqrt(3), 1.5  # of a uniform share; of mu_0
 _TAUS = np.geomspace(0.004, 4.0, 40)
@@ -105,8 +111,10 @@ def resample(key: Any, logs: Any, draws: int) -> Any:
 
 def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int) -> tuple[Arrays, Any]:
     """The particles of one group, and the logs of their weights; ``z`` and ``scales`` (J, 3)."""
-    keys = jax.random.split(key, 8)
-    n, near = jnp.inf if problem.n is None else problem.n[0], int(_NEAR * count)
+    keys = jax.random.split(key, 9)
+    n, near, ends = jnp.inf if problem.n is None else problem.n[0], int(_ROWS_NEAR * count), int(_ROWS_END * count)
+    far_ones, everything = count - near - ends, count
+    count -= ends
     draw = jax.random.laplace if problem.laplace[0] else jax.random.normal
     sums = z[0] + scales[0] * draw(keys[0], (near, 3))
     size = jnp.sum(sums, axis=1)
@@ -116,9 +124,9 @@ def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int)
     # Anywhere: the size from around the release, folded into what is possible.
     centre, width = jnp.clip(jnp.sum(z[0]), 0, n), 3 * jnp.sqrt(jnp.sum(_variances(scales[0], problem)))
     wide = width + 1.0
-    far = jnp.abs(centre + wide * jax.random.normal(keys[1], (count - near,)))
-    rows_n = jnp.concatenate([size, far])
-    anywhere = jax.random.uniform(keys[2], (2, count - near))
+    far = jnp.abs(centre + wide * jax.random.normal(keys[1], (everything - near,)))
+    rows_n, ends_n = jnp.concatenate([size, far[:far_ones]]), far[far_ones:]
+    anywhere = jax.random.uniform(keys[2], (2, far_ones))
     rows_mean = jnp.concatenate([place, anywhere[0]])
     rows_ratio = jnp.concatenate([jnp.sqrt(jnp.maximum(spread, 0.0)), anywhere[1]])
     eps = 1e-9
@@ -135,15 +143,28 @@ def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int)
     volume = 2 * jnp.log(rows_n) + jnp.log(2 * rows_ratio * rows_mean * (1 - rows_mean))  # of (sum, sum of squares)
     at_release = noise[0] - jnp.sum(jnp.log(scales[0])) + volume + math.log(2)
     folded = jnp.logaddexp(_log_normal(rows_n - centre, wide), _log_normal(rows_n + centre, wide))
-    proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(1 - _NEAR) + folded)
+    proposal = jnp.logaddexp(math.log(_ROWS_NEAR) + at_release, math.log(_ROWS_FAR) + folded)
 
     population, log_population = population_near(keys[3:6], rows_n, rows_mean, rows_ratio, problem.prior, count)
     mean, ratio = population
     clt = log_clt(rows_n, rows_mean, square, mean, ratio) + volume
     alone = (problem.groups - 2) * jnp.log1p(-jnp.minimum(rows_n / n, 1 - 1e-12))  # shares ~ Dirichlet(1, ..., 1)
     logs = sum(noise) + clt + alone + log_prior(mean, ratio, problem.prior) - proposal - log_population
+    logs = logs + log_not_all_there(rows_n, mean)
     inside = possible & (mean > 0) & (mean < 1) & (ratio > 0) & (ratio < 1)
     logs = jnp.where(inside & jnp.isfinite(logs), logs, -jnp.inf)
+    upper = jnp.arange(ends) % 2 == 1
+    (end_mean, end_ratio), end_logs = all_at_an_end(keys[6:9], ends_n, upper, problem.prior)
+    at = jnp.where(upper[:, None], jnp.array([0.0, 0.0, 1.0]), jnp.array([1.0, 0.0, 0.0])) * ends_n[:, None]
+    residuals = (z[:, None, :] - at) / scales[:, None, :]
+    end_logs += sum(jnp.sum(problem.log_noise(j, residuals[j]), axis=1) for j in range(len(problem.laplace)))
+    end_logs += (problem.groups - 2) * jnp.log1p(-jnp.minimum(ends_n / n, 1 - 1e-12)) - math.log(_ROWS_END / 2)
+    end_logs -= jnp.logaddexp(_log_normal(ends_n - centre, wide), _log_normal(ends_n + centre, wide))
+    logs = jnp.concatenate([logs, jnp.where(ends_n <= n, end_logs, -jnp.inf)])
+    inside = jnp.concatenate([inside, ends_n <= n])
+    mean, ratio = jnp.concatenate([mean, end_mean]), jnp.concatenate([ratio, end_ratio])
+    rows_n, rows_mean = jnp.concatenate([rows_n, ends_n]), jnp.concatenate([rows_mean, 1.0 * upper])
+    variance = jnp.concatenate([variance, jnp.zeros(ends)])
     # A release that no particle explains leaves what is possible, equally weighted, instead of no number at all.
     logs = jnp.where(jnp.any(jnp.isfinite(logs)), logs, jnp.where(inside, 0.0, -jnp.inf))
     particles = {
@@ -162,6 +183,37 @@ def _variances(scales: Any, problem: GroupProblem) -> Any:
 
 def _log_normal(residual: Any, sd: Any) -> Any:
     return -((residual / sd) ** 2) / 2 - jnp.log(sd * math.sqrt(2 * math.pi))
+
+
+def log_not_all_there(n: Any, mean: Any) -> Any:
+    """The log probability that not all of n rows are at one bound."""
+    at_low, at_high = (jnp.exp(n * jnp.log1p(-jnp.clip(share, 0.0, 1 - 1e-12))) for share in (mean, 1 - mean))
+    return jnp.log1p(-_ALL_THERE * (at_low + at_high))
+
+
+def all_at_an_end(
+    keys: Any, n: Any, upper: Any, prior: tuple[float, float, float, float]
+) -> tuple[tuple[Any, Any], Any]:
+    """Mean and ratio of populations where all ``n`` rows are at a bound, and the log of target over proposal.
+
+    Means are proposed where such rows are likely, or from the prior; ratios from the prior.
+    """
+    a, b, c, d = prior
+    count = n.shape[0]
+    uniform, side = jax.random.uniform(keys[0], (2, count))
+    away = -jnp.expm1(jnp.log(uniform) / (n + 1))
+    near = jnp.where(upper, 1 - away, away)
+    mean = jnp.clip(jnp.where(side < 0.5, near, _beta(keys[1], a, b, count)), 1e-12, 1 - 1e-12)
+    all_there = n * jnp.where(upper, jnp.log(mean), jnp.log1p(-mean))
+    own = log_prior(mean, 0.5, prior) - log_prior(0.5, 0.5, prior) + _log_beta(0.5, a, b)
+    log_ratio = own - jnp.logaddexp(own, jnp.log(n + 1) + all_there) + math.log(2)
+    return (mean, _beta(keys[2], c, d, count)), math.log(_ALL_THERE) + all_there + log_ratio
+
+
+def _log_beta(x: float, a: float, b: float) -> float:
+    """The log density of a beta distribution."""
+    constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return constant + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)
 
 
 def log_prior(mean: Any, ratio: Any, prior: tuple[float, float, float, float]) -> Any:

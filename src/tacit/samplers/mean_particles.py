@@ -2,10 +2,9 @@
 
 A particle is (M, R) for the rows, their mean on [0, 1] and the ratio of their standard deviation to sqrt(M (1 - M)),
 and (m, r) for the population. Its target is p(m) p(r) normal(sums; n mu(m, r), n C(m, r)) noise(z - sums), as in
-`group_means`, with n known; where it is released with noise a particle has an n of its own, flat beforehand, which is
-drawn from around its release. Most particles of rows come from the noise around the release, the others from
-everywhere; populations come from around the rows, or from the prior. So weights are nearly equal where there is much
-evidence, and bounded where there is little. Sums that no rows could have have no particle.
+`group_means`, with n known. Most particles of rows come from the noise around the release, the others from everywhere;
+populations come from around the rows, or from the prior. So weights are nearly equal where there is much evidence, and
+bounded where there is little. Sums that no rows could have have no particle.
 """
 
 from __future__ import annotations
@@ -19,19 +18,23 @@ import jax.numpy as jnp
 
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.group_means import log_clt, log_prior, population_near, resample
+from tacit.samplers.group_means import (
+    all_at_an_end,
+    log_clt,
+    log_not_all_there,
+    log_prior,
+    population_near,
+    resample,
+)
 
 _FEWEST, _A_DRAW = 4096, 8
-_NEAR = 0.7
+_NEAR, _FAR, _ENDS = 0.65, 0.25, 0.1
 _END = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class MeanProblem:
-    """``n`` rows, and the noise of each release about their sums, (J, 2); ``prior`` as `BoundedPrior` has it.
-
-    Where ``n`` is None every release has it as a third number, with noise.
-    """
+    """``n`` rows, and the noise of each release about their sums, (J, 2); ``prior`` as `BoundedPrior` has it."""
 
     n: Any
     scales: Any
@@ -39,72 +42,63 @@ class MeanProblem:
     prior: tuple[float, float, float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", None if self.n is None else argument(self.n))
+        object.__setattr__(self, "n", argument(self.n))
         object.__setattr__(self, "scales", argument(self.scales))
 
 
 def mean_particles_chain(problem: MeanProblem, settings: SamplerSettings) -> Chain:
     """Draws of ``mean``, ``sd``, ``rows_mean`` and ``rows_sd``, all on [0, 1]."""
-    count = max(_FEWEST, _A_DRAW * settings.draws)
-    near = int(_NEAR * count)
+    everything = max(_FEWEST, _A_DRAW * settings.draws)
+    near, ends = int(_NEAR * everything), int(_ENDS * everything)
+    count = everything - ends
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        z = released.reshape(len(problem.laplace), -1)
-        keys = jax.random.split(key, 7)
+        z, n = released.reshape(len(problem.laplace), 2), problem.n[0]
+        keys = jax.random.split(key, 9)
         draw = jax.random.laplace if problem.laplace[0] else jax.random.normal
-        sums = z[0] + problem.scales[0] * draw(keys[0], (near, z.shape[1]))
-        if problem.n is None:
-            n, far = _sizes(keys[6], sums[:, 2], z[0, 2], problem, count)
-        else:
-            n, far = jnp.full((count,), problem.n[0]), 0.0
-        known = n > 0
-        n = jnp.where(known, n, 1.0)
-        first, second = sums[:, :2].T / n[:near]
+        sums = z[0] + problem.scales[0] * draw(keys[0], (near, 2))
+        first, second = sums.T / n
         place = (1 + first) / 2
         variance = (second - first**2) / 4
         spread = variance / jnp.where(place * (1 - place) > 0, place * (1 - place), 1.0)
         anywhere = jax.random.uniform(keys[1], (2, count - near))
         mean = jnp.concatenate([place, anywhere[0]])
         ratio = jnp.concatenate([jnp.sqrt(jnp.maximum(spread, 0.0)), anywhere[1]])
-        possible = known & (mean > _END) & (mean < 1 - _END) & (ratio > _END) & (ratio < 1 - _END)
+        possible = (mean > _END) & (mean < 1 - _END) & (ratio > _END) & (ratio < 1 - _END)
         mean, ratio = jnp.where(possible, mean, 0.5), jnp.where(possible, ratio, 0.5)
         variance = ratio**2 * mean * (1 - mean)
-        exact = n[:, None] * jnp.stack([2 * mean - 1, 4 * variance + (2 * mean - 1) ** 2], axis=1)
-        exact = exact if problem.n is not None else jnp.concatenate([exact, n[:, None]], axis=1)
+        exact = n * jnp.stack([2 * mean - 1, 4 * variance + (2 * mean - 1) ** 2], axis=1)
         residuals = (z[:, None, :] - exact) / problem.scales[:, None, :]
         noise = [
             jnp.sum(_log_noise(own, laplace), axis=1) for own, laplace in zip(residuals, problem.laplace, strict=True)
         ]
         volume = 2 * jnp.log(n) + jnp.log(2 * ratio * mean * (1 - mean))  # of the sums of u and u^2
         at_release = noise[0] - jnp.sum(jnp.log(problem.scales[0])) + volume + math.log(8)
-        proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(1 - _NEAR) + far)
-        (m, r), log_population = population_near(keys[2:5], n, mean, ratio, problem.prior, count)
+        proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(_FAR))
+        sizes = jnp.full((count,), n)
+        (m, r), log_population = population_near(keys[2:5], sizes, mean, ratio, problem.prior, count)
         inside = possible & (m > 0) & (m < 1) & (r > 0) & (r < 1)
         m, r = jnp.where(inside, m, 0.5), jnp.where(inside, r, 0.5)
-        logs = sum(noise) + log_clt(n, mean, variance + mean**2, m, r) + volume
-        logs = logs + log_prior(m, r, problem.prior) - proposal - log_population
+        logs = sum(noise) + log_clt(sizes, mean, variance + mean**2, m, r) + volume
+        logs = logs + log_prior(m, r, problem.prior) - proposal - log_population + log_not_all_there(sizes, m)
         logs = jnp.where(inside & jnp.isfinite(logs), logs, -jnp.inf)
+        upper = jnp.arange(ends) % 2 == 1
+        (end_m, end_r), end_logs = all_at_an_end(keys[6:9], jnp.full((ends,), n), upper, problem.prior)
+        at = n * jnp.stack([jnp.where(upper, 1.0, -1.0), jnp.ones(ends)], axis=1)
+        residuals = (z[:, None, :] - at) / problem.scales[:, None, :]
+        scored = zip(residuals, problem.laplace, strict=True)
+        end_logs += sum(jnp.sum(_log_noise(own, laplace), axis=1) for own, laplace in scored) - math.log(_ENDS / 2)
+        logs, inside = jnp.concatenate([logs, end_logs]), jnp.concatenate([inside, jnp.ones(ends, bool)])
+        m, r = jnp.concatenate([m, end_m]), jnp.concatenate([r, end_r])
+        mean, variance = jnp.concatenate([mean, 1.0 * upper]), jnp.concatenate([variance, jnp.zeros(ends)])
         # A release that no particle explains leaves what is possible, equally weighted, instead of no number at all.
         logs = jnp.where(jnp.any(jnp.isfinite(logs)), logs, jnp.where(inside, 0.0, -jnp.inf))
         chosen = resample(keys[5], logs, settings.draws)
         found = {"mean": m, "sd": r * jnp.sqrt(m * (1 - m)), "rows_mean": mean, "rows_sd": jnp.sqrt(variance)}
-        found = found if problem.n is not None else {**found, "n": n}
-        efficiency = 1 / (jnp.sum(jax.nn.softmax(logs) ** 2) * count)
+        efficiency = 1 / (jnp.sum(jax.nn.softmax(logs) ** 2) * everything)
         return {k: v[chosen] for k, v in found.items()}, {"efficiency": jnp.full(settings.draws, efficiency)}
 
     return chain
-
-
-def _sizes(key: Any, near: Any, released: Any, problem: MeanProblem, count: int) -> tuple[Any, Any]:
-    """n of every particle: ``near`` the release, as they are, and for the others from further around it, folded into
-    what is possible; and the log density of the latter.
-    """
-    wide = 3 * problem.scales[0, 2] * math.sqrt(1 + problem.laplace[0]) + 1.0
-    centre = jnp.maximum(released, 0.0)
-    far = jnp.abs(centre + wide * jax.random.normal(key, (count - near.shape[0],)))
-    n = jnp.concatenate([near, far])
-    sides = [-(((n - sign * centre) / wide) ** 2) / 2 for sign in (1, -1)]
-    return n, jnp.logaddexp(*sides) - jnp.log(wide * math.sqrt(2 * math.pi))
 
 
 def _log_noise(residual: Any, laplace: bool) -> Any:

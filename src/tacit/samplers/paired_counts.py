@@ -5,6 +5,13 @@ with noise. A sweep pairs the cells at random and moves a number from one cell o
 exact conditional distribution on a window of candidates, as there. Pairs have no cell in common, so that given which
 cells are paired all of them can be moved at once. What one sweep leaves of a difference between any two sets of cells
 is halved by the next one, however many cells there are.
+
+Several sites have counts and noise of their own and the probabilities in common, which are integrated out:
+
+    prod_k Gamma(a_k + sum_s c_sk)  /  prod_sk Gamma(c_sk + 1)  *  noise.
+
+One site moves at a time; or all at once, each by so many rows as its size demands, since where noise is wide the sites
+hold each other near a common share.
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import gammaln
 
 from tacit.numerics.gamma_ratio import log_gamma_ratio
 from tacit.samplers.latent_counts import WINDOW
@@ -24,24 +32,29 @@ def paired_sweep(
     counts: Any,
     concentration: Any,
     log_noise: Callable[[Any, Any], Any],
-    step_sizes: tuple[int, ...],
+    units: Any,
 ) -> Any:
-    """One move of every pair; ``log_noise(cells, counts)`` scores ``counts`` (cells, candidates) of some cells."""
-    pairs = counts.shape[0] // 2
+    """One move of every pair of cells; ``counts`` (sites, cells).
+
+    ``units`` (sizes, sites) are whole rows that a step moves at each site; every pair takes one of them.
+    ``log_noise(cells, counts)`` scores ``counts`` (cells, sites, candidates) of some cells, over all sites together.
+    """
+    cells = counts.shape[1]
+    pairs = cells // 2
     for_order, for_moves = jax.random.split(key)
-    order = jax.random.permutation(for_order, counts.shape[0])
+    order = jax.random.permutation(for_order, cells)
     first, second = order[:pairs], order[pairs : 2 * pairs]
     uniform = jax.random.uniform(for_moves, (3, pairs))
-    steps = jnp.asarray(step_sizes, jnp.float64)
-    stride = steps[jnp.floor(uniform[0] * len(step_sizes)).astype(jnp.int32)]
+    steps = jnp.asarray(units, jnp.float64)
+    stride = steps[jnp.floor(uniform[0] * len(steps)).astype(jnp.int32)]  # (pairs, sites)
     offset = jnp.floor(uniform[1] * WINDOW)
-    moved = stride[:, None] * (jnp.arange(WINDOW) - offset[:, None])
-    up, down = counts[first][:, None] + moved, counts[second][:, None] - moved
-    possible = (up >= 0) & (down >= 0)
+    moved = stride[:, :, None] * (jnp.arange(WINDOW) - offset[:, None])[:, None, :]
+    up, down = counts.T[first][:, :, None] + moved, counts.T[second][:, :, None] - moved
+    possible = jnp.all((up >= 0) & (down >= 0), axis=1)
     up, down = jnp.maximum(up, 0), jnp.maximum(down, 0)
     logs = (
-        log_gamma_ratio(up, concentration[first][:, None])
-        + log_gamma_ratio(down, concentration[second][:, None])
+        _log_shared(up, concentration[first][:, None])
+        + _log_shared(down, concentration[second][:, None])
         + log_noise(first, up)
         + log_noise(second, down)
     )
@@ -51,5 +64,12 @@ def paired_sweep(
     chosen = jnp.minimum(chosen, WINDOW - 1)
     here = jnp.take_along_axis(possible, chosen[:, None], axis=1)[:, 0]
     chosen = jnp.where(here, chosen, offset.astype(jnp.int32))  # rounding of the last sums must not leave the range
-    taken = jnp.take_along_axis(moved, chosen[:, None], axis=1)[:, 0]
-    return counts.at[first].add(taken).at[second].add(-taken)
+    taken = jnp.take_along_axis(moved, chosen[:, None, None], axis=2)[:, :, 0].T
+    return counts.at[:, first].add(taken).at[:, second].add(-taken)
+
+
+def _log_shared(counts: Any, concentration: Any) -> Any:
+    """log Gamma(a + sum_s c_s) - sum_s log Gamma(c_s + 1) for ``counts`` (pairs, sites, candidates)."""
+    total = jnp.sum(counts, axis=1)
+    shared = log_gamma_ratio(total, concentration)
+    return shared if counts.shape[1] == 1 else shared + gammaln(total + 1) - jnp.sum(gammaln(counts + 1), axis=1)

@@ -21,16 +21,28 @@ def shortest(edge: float) -> str:
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of a number between ``edges``: [e_0, e_1), [e_1, e_2), ..., the last one with both ends."""
+    """The bins of a number between ``edges``: [e_0, e_1), [e_1, e_2), ..., the last one with both ends.
+
+    With ``ends`` the rows at the first and at the last edge have a bin of their own: values pile up at bounds.
+    """
 
     column: str
     edges: tuple[float, ...]
+    ends: bool = False
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Where each bin begins, and the last one ends; a bin of one value has no width."""
+        return (self.edges[0], *self.edges, self.edges[-1]) if self.ends else self.edges
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Each bin by its ends."""
         named = [shortest(edge) for edge in self.edges]
         below = [f"{a} to below {b}" for a, b in pairwise(named)]
+        if self.ends:
+            first, last = f"above {below[0]}", below[-1]
+            return (f"at {named[0]}", first, *below[1:-1], last, f"at {named[-1]}")
         return (*below[:-1], f"{named[-2]} to {named[-1]}")
 
     def codes(self, columns: Mapping[str, Any]) -> Any:
@@ -38,7 +50,10 @@ class Bins:
         import numpy as np
 
         cells = np.asarray(columns[self.column], np.float64)
-        return np.searchsorted(np.asarray(self.edges[1:-1], np.float64), cells, side="right")
+        code = np.searchsorted(np.asarray(self.edges[1:-1], np.float64), cells, side="right")
+        if not self.ends:
+            return code
+        return np.where(cells <= self.edges[0], 0, np.where(cells >= self.edges[-1], len(self.edges), code + 1))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 Three kinds of column: a constant; an `Indicator`, 0 or 1, of a combination of levels; and a `Scaled` number, mapped
 from its range to [-1, 1]. Products of columns (interactions) are columns of their own: a product of levels is an
 indicator; a product of numbers is multiplied in the units of the data and then mapped and rounded like any other; a
-number times levels is the mapped number where the levels hold and 0 elsewhere.
+number times levels is the mapped number where the levels hold and 0 elsewhere. Instead of a number there may be a
+public function of it (`curves`).
 
 A response that is one of two levels is a fourth kind: a `Sign`, -1 or 1.
 """
@@ -11,13 +12,15 @@ A response that is one of two levels is a fourth kind: a `Sign`, -1 or 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from tacit.errors import expected
-from tacit.schema import LEAST_WIDTH, Category, Number, Schema
+from tacit.schema import LEAST_WIDTH, Number, Schema
+from tacit.statistics.curves import PublicFunction
 
 Levels = tuple[tuple[str, int], ...]  # (column, code) of each level that holds, by the column's name
 
@@ -44,7 +47,8 @@ class Mapped:
     """A product of numbers, mapped from its range over the declared bounds to [low, high] inside [-1, 1].
 
     ``offset`` and ``scale`` tie both units together: mapped = (raw - offset) / scale. ``low`` and ``high`` are -1 and 1
-    when the map is centred on the middle of the range; otherwise the offset is 0.
+    when the map is centred on the middle of the range; otherwise the offset is 0. ``curves`` has a function of each
+    number, or nothing where all are taken as they are.
     """
 
     numbers: tuple[str, ...]
@@ -52,10 +56,33 @@ class Mapped:
     scale: float
     low: float
     high: float
+    curves: tuple[PublicFunction, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is one column as it is."""
+        return len(self.numbers) == 1 and not self.curves
+
+    @property
+    def partition(self) -> tuple[object, ...] | None:
+        """Of a B-spline that nothing is multiplied by: what it shares with those that add up to at most 1 with it."""
+        return self.curves[0].partition if len(self.curves) == 1 else None
 
     def bounds(self, steps: int) -> tuple[int, int]:
         """The smallest and the largest whole number that `values` gives: what the ends of the range round to."""
         return round(self.low * steps), round(self.high * steps)
+
+    def raw(self, columns: Mapping[str, Any]) -> Any:
+        """The product in the units of the data, float64."""
+        import numpy as np
+
+        factors = [np.asarray(columns[name], np.float64) for name in self.numbers]
+        if self.curves:
+            factors = [curve.of(values) for curve, values in zip(self.curves, factors, strict=True)]
+        first, *others = factors
+        for other in others:
+            first = first * other
+        return first
 
     def values(self, columns: Mapping[str, Any], steps: int) -> Any:
         """Whole numbers inside `bounds`, as float64: total, because the last two operations round and clamp."""
@@ -67,9 +94,10 @@ class Mapped:
         """`values`, into ``out``. Every step works in place: over many rows, memory traffic is what takes time."""
         import numpy as np
 
-        first, *others = (np.asarray(columns[name], np.float64) for name in self.numbers)
-        for other in others:
-            first = first * other
+        first = self.raw(columns)
+        if self.partition is not None:  # rounded down: whole numbers that add up to at most ``steps``
+            np.floor(np.multiply(first, steps, out=out), out=out)
+            return np.clip(out, *self.bounds(steps), out=out)
         centred = first if self.offset == 0 else np.subtract(first, self.offset, out=out)
         factor = steps / self.scale
         if 2**-1000 < factor < 2**1000:
@@ -190,40 +218,69 @@ def constant(name: str = "Intercept") -> Indicator:
     return Indicator((), name)
 
 
-def columns_of_term(
-    term: tuple[str, ...], schema: Schema, *, centred: Collection[Levels], every_level: bool
-) -> list[DesignColumn]:
-    """The design columns of one term: one for each combination of its categories' levels but the first.
+NumberFactor = tuple[str, PublicFunction | None]  # a number's column, and the function of it
 
-    ``every_level`` keeps the first levels too, as the first factor of a model without intercept needs. A number is
-    centred where its levels are among ``centred``: the levels whose indicator is itself in the design, so that what
-    centring takes away can be given back.
+
+def columns_of_term(
+    term: Sequence[str | Sequence[tuple[str, NumberFactor]]],
+    schema: Schema,
+    *,
+    centred: Collection[Levels],
+    every_level: bool,
+    references: Mapping[str, int] = MappingProxyType({}),
+) -> list[DesignColumn]:
+    """The design columns of one term: one for each combination of its categories' levels but the reference.
+
+    A factor of it is a column's name or a list of functions of one, each with a name, of which one column is made. The
+    reference is the first level, unless ``references`` has the code of another. ``every_level`` keeps the references
+    too, as the first factor of a model without intercept needs. A number is centred where its levels are among
+    ``centred``: the levels whose indicator is itself in the design, so that what centring takes away can be given back.
     """
-    numbers = tuple(sorted(name for name in term if isinstance(schema.declared(name), Number)))
-    factors = [name for name in term if isinstance(schema.declared(name), Category)]
-    choices = [range(0 if every_level else 1, len(schema.category(name).levels)) for name in factors]
-    found: list[DesignColumn] = []
-    for codes in product(*choices):
-        level_of = dict(zip(factors, codes, strict=True))
-        name = ":".join(f"{n}[{schema.category(n).levels[level_of[n]]}]" if n in level_of else n for n in term)
-        levels = tuple(sorted(level_of.items()))
-        if numbers:
-            found.append(Scaled(mapped(numbers, schema, centred=levels in centred), levels, name))
+    choices: list[list[tuple[str, NumberFactor | tuple[str, int]]]] = []
+    for factor in term:
+        if not isinstance(factor, str):
+            choices.append(list(factor))
+        elif isinstance(schema.declared(factor), Number):
+            choices.append([(factor, (factor, None))])
         else:
-            found.append(Indicator(levels, name))
+            levels, reference = schema.category(factor).levels, references.get(factor, 0)
+            codes = [code for code in range(len(levels)) if every_level or code != reference]
+            choices.append([(f"{factor}[{levels[code]}]", (factor, code)) for code in codes])
+    found: list[DesignColumn] = []
+    for combination in product(*choices):
+        name = ":".join(label for label, _ in combination)
+        levels = tuple(sorted(part for _, part in combination if isinstance(part[1], int)))
+        numbers = sorted((part for _, part in combination if not isinstance(part[1], int)), key=lambda part: part[0])
+        if numbers:
+            found.append(Scaled(mapped(numbers, schema, centred=levels in centred), levels, name))  # type: ignore[arg-type]
+        else:
+            found.append(Indicator(levels, name))  # type: ignore[arg-type]
     return found
 
 
-def mapped(numbers: tuple[str, ...], schema: Schema, *, centred: bool) -> Mapped:
+def mapped(parts: Sequence[NumberFactor], schema: Schema, *, centred: bool) -> Mapped:
     """The map of a product of numbers, from its range over the corners of the declared bounds.
+
+    Polynomials keep their units, in which they are between -1 and 1, and so do B-splines, which are between 0 and 1.
 
     Proof: that `Mapped.values` is total. Float multiplication is monotone in each factor, and rows are multiplied in
     the same order as corners; so a row's product, and each on the way to it, is no larger than one at a corner. Those
     are finite: where one on the way overflows, so does the corner that goes on with an end other than 0. The product
     lies in [low, high], hence at most a width from the offset; the scale is finite and above 0, so no quotient is NaN;
-    the last two operations round and clamp. []
+    the last two operations round and clamp. A curve is finite on its bounds, outside of which no cell gets; where
+    rounding took it past the ends of its range, the clamp takes it back. []
     """
-    bounds = [(schema.number(n).low, schema.number(n).high) for n in numbers]
+    numbers = tuple(name for name, _ in parts)
+    curves = tuple(
+        curve or PublicFunction("identity", schema.number(name).low, schema.number(name).high) for name, curve in parts
+    )
+    bounds = [
+        curve.range if curve is not None else (schema.number(name).low, schema.number(name).high)
+        for name, curve in parts
+    ]
+    curves = curves if any(curve is not None for _, curve in parts) else ()
+    if len(curves) == 1 and curves[0].function in ("poly", "bs"):
+        return Mapped(numbers, 0.0, 1.0, *curves[0].range, curves)
     corners = [math.prod(corner) for corner in product(*bounds)]
     finite = all(math.isfinite(corner) for corner in corners)
     low, high = (min(corners), max(corners)) if finite else (0.0, 0.0)
@@ -233,9 +290,9 @@ def mapped(numbers: tuple[str, ...], schema: Schema, *, centred: bool) -> Mapped
             "bounds", [list(b) for b in bounds], f"of {':'.join(numbers)} to be a range that float64 can hold"
         )
     if centred:
-        return Mapped(numbers, low + (high - low) / 2, half, -1.0, 1.0)
+        return Mapped(numbers, low + (high - low) / 2, half, -1.0, 1.0, curves)
     largest = max(abs(low), abs(high))
-    return Mapped(numbers, 0.0, largest, low / largest, high / largest)
+    return Mapped(numbers, 0.0, largest, low / largest, high / largest, curves)
 
 
 def _holds(levels: Levels, columns: Mapping[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from tacit.statistics import lattice
 from tacit.statistics.addition import addition_in_ball, addition_in_box
 from tacit.statistics.design import DesignColumn, Product, Scaled, Sign, product_of
 from tacit.statistics.gram_ball_sensitivity import gram_ball_sensitivity
+from tacit.statistics.gram_groups import grouped_bounds, has_splines
 from tacit.statistics.gram_sensitivity import gram_sensitivity
 from tacit.statistics.region import checked_radius, plain_numbers, region_of, whole_bounds
 from tacit.statistics.statistic import Statistic
@@ -135,19 +136,27 @@ class Gram(Statistic):
 
     @property
     def attained(self) -> tuple[float, float]:
-        """In the box as ever; in a ball L1 is a bound, and L2 is exact up to a radius of 1."""
+        """In the box as ever, and a bound where numbers are functions of each other; in a ball L1 is a bound, and L2 is
+        exact up to a radius of 1.
+        """
+        if any(isinstance(column, Scaled) and not column.number.plain for column in self.design):
+            return 0.3, 0.3
         if self.radius is None or sum(isinstance(column, Scaled) for column in self.design) < 2:
             return super().attained
         return 0.8, 0.999 if self.radius <= 1 else 0.7
 
     def sensitivity(self) -> Sensitivity:
-        """See `gram_sensitivity` and, for a ball, `gram_ball_sensitivity`, which hold the proofs.
+        """See `gram_sensitivity`, `grouped_bounds` and, for a ball, `gram_ball_sensitivity`, which hold the proofs.
 
         Proof: the statistic is the sum over rows of the distinct products that these functions bound. []
         """
         products = list(self.layout[0])
         if self.radius is None:
-            return gram_sensitivity(products, self.steps)
+            found = gram_sensitivity(products, self.steps)
+            if not has_splines(self.design):
+                return found
+            l1, l2_squared = grouped_bounds(self.design, self.response, self.steps)
+            return replace(found, l1=min(found.l1, l1), l2_squared=min(found.l2_squared, l2_squared))
         numbers = [column for column in self.design if isinstance(column, Scaled)]
         return gram_ball_sensitivity(
             products,

@@ -39,7 +39,7 @@ class GramMoments(Statistic):
 
     def __post_init__(self) -> None:
         first, *others = self.design or (None,)
-        plain = all(isinstance(column, Scaled) and not column.levels for column in others)
+        plain = all(isinstance(column, Scaled) and column.number.plain and not column.levels for column in others)
         if not (isinstance(first, Indicator) and not first.levels and plain and others):
             names = [column.name for column in self.design]
             raise expected("design", names, "to be an intercept and plain numbers, for fourth moments")

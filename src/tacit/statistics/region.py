@@ -45,7 +45,7 @@ class Region:
 def plain_numbers(design: Sequence[DesignColumn]) -> tuple[Scaled, ...] | None:
     """The design without its constant, if the rest is one or more different plain numbers; else None."""
     rest = [column for column in design if not (isinstance(column, Indicator) and not column.levels)]
-    numbers = [c for c in rest if isinstance(c, Scaled) and not c.levels and len(c.numbers) == 1]
+    numbers = [c for c in rest if isinstance(c, Scaled) and not c.levels and c.number.plain]
     plain = len(rest) == len(numbers) > 0 and len(design) - len(rest) <= 1
     return tuple(numbers) if plain and len({c.numbers for c in numbers}) == len(numbers) else None
 

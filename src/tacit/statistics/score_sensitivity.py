@@ -28,7 +28,13 @@ q', so the sum is largest where entries are 1 or -1. With m of the o places of d
 and again convex in (rho, omega). A second bound has the coupling in the score: where rho and rho' have different signs,
 |rho q_j - rho' q'_j| <= |rho| + |rho'| - min(|rho|, |rho'|) |q_j - q'_j|, and sum_j |q_j - q'_j| >= |eta - eta'| /
 max |t_j|, of which places that are not shared make up at most 2 (N - o). It is convex in rho and in rho', too. For each
-pair of intervals the smaller of the two bounds holds. []
+pair of intervals the smaller of the two bounds holds.
+
+A group of B-splines counts as one of the N entries, never as shared. Its vectors v, v' are convex combinations of 0 and
+of vectors with a single 1. Since sum v_j^2 + g sum_{j<k} v_j v_k <= max(1, g / 2) (sum v_j)^2, squares and products of
+its own entries add up to at most b max(1, g / 2) (omega + omega'), which is taken for them, wherever entries are. All
+else is convex in (v, v') while other entries are fixed, so it is largest where v and v' have one 1 each, in the same
+place or not, or none; which is what the formula is about. []
 
 The neighbour relation is replace-one. Where rows may be missing (``empty``), (0, 0) is one more vertex. Everything is
 computed in float64 with fewer than 100 operations from exact numbers; `_MARGIN` times the sum of the sizes of all terms
@@ -223,6 +229,7 @@ class ScorePairs:
             rest, pairs = region.nonzero - o, math.comb(o, 2)
             total = a * (o * apart + rest * sizes) + b * ((o - some) * larger + some * changes + rest * weights)
             total = total + b * g * (pairs * changes + (math.comb(region.nonzero, 2) - pairs) * weights)
+            total = total + b * region.splines * (max(1.0, g / 2) * weights - larger)
             most, linear, bend = min(o - some, region.numbers), a * (sums - apart), b * g * (weights - changes)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 best = np.where(bend > 0, o / 2 + linear / (2 * bend), np.where(linear > 0, most, 0))

@@ -36,8 +36,7 @@ def _mapped(column: Any, columns: Mapping[str, Any]) -> Any:
     if not isinstance(column, Scaled):
         return np.asarray(column.values(columns, 1), np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        raw = np.prod([np.asarray(columns[name], np.float64) for name in column.numbers], axis=0)
-        mapped = np.clip((raw - column.offset) / column.scale, -_FARTHEST, _FARTHEST)
+        mapped = np.clip((column.number.raw(columns) - column.offset) / column.scale, -_FARTHEST, _FARTHEST)
     holds = np.ones(len(mapped), bool)
     for name, code in column.levels:
         holds &= columns[name] == code

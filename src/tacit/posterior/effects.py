@@ -1,0 +1,66 @@
+"""What answers the plan's question, from the draws: estimates, intervals and sentences in units that people use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tacit._support.printable import in_prose
+from tacit.models.effects import EffectDraws
+
+if TYPE_CHECKING:
+    from tacit.posterior.posterior import Posterior
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One answer. Of a ratio, all numbers are the ratio itself, and the estimate is its geometric mean."""
+
+    name: str
+    scale: str
+    estimate: float
+    low: float
+    high: float
+    sentence: str
+
+
+def effects_of(posterior: Posterior, probability: float) -> tuple[Effect, ...]:
+    """The answers with equal-tailed intervals of that ``probability``."""
+    import numpy as np
+
+    from tacit.posterior.posterior import central_interval
+
+    found: list[Effect] = []
+    for one in effect_draws(posterior, {name: posterior.draws(name) for name in posterior.arrays()}):
+        estimate = float(one.values.mean())
+        low, high = (float(end) for end in central_interval(one.values, probability))
+        with np.errstate(over="ignore"):
+            numbers = [float(np.exp(v)) if one.is_ratio else v for v in (estimate, low, high)]
+        found.append(Effect(one.name, one.scale, numbers[0], numbers[1], numbers[2], one.sentence(estimate, low, high)))
+    return tuple(found)
+
+
+def effect_draws(posterior: Posterior, draws: dict[str, Any]) -> list[EffectDraws]:
+    """The answers from ``draws`` (draws, ...) of the posterior, or of anything else that has its parameters.
+
+    A parameter that each of several sites has for itself answers once for each site.
+    """
+    plan = posterior.plan
+    own = [name for name in plan.model.site_parameters if name in draws]
+    sites = [str(site) for site in posterior.tree["posterior"]["site"].values] if "site" in _axes(posterior) else []
+    answering = next(iter(plan.model.dims(plan.schema)))
+    if answering not in own or len(sites) < 2 or draws[answering].shape[1:2] != (len(sites),):
+        return plan.model.effects(draws, plan.schema)
+    found: list[EffectDraws] = []
+    for place, site in enumerate(sites):
+        there = {name: values[:, place] if name in own else values for name, values in draws.items()}
+        found += [
+            replace(one, name=f"{site}: {one.name}", before=f"{in_prose(site)}: {one.before}")
+            for one in plan.model.effects(there, plan.schema)
+        ]
+    return found
+
+
+def _axes(posterior: Posterior) -> Mapping[Any, int]:
+    return posterior.tree["posterior"].sizes

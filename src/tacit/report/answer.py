@@ -1,0 +1,185 @@
+"""The first screen of a page: what was found, as a picture with a sentence for each effect, and the promise in one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.mechanisms.local import Local
+from tacit.models.effects import EffectDraws, rounded
+from tacit.models.regression import Regression
+from tacit.pages.interval_rows import Scale, interval
+from tacit.pages.svg import ticks
+from tacit.plan import Plan
+from tacit.posterior import Posterior
+from tacit.posterior.effects import effect_draws
+from tacit.privacy.basis import Basis
+from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+from tacit.report.densities import PosteriorNumber
+
+_MOST = 24  # effects on the first screen
+_DRAWS = 4000  # of the prior
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the first screen shows: a sentence and a strip for each effect, on one scale."""
+
+    rows: tuple[tuple[str, str], ...] = ()
+    ticks: str = ""
+    axis: str = ""
+    left_out: int = 0
+    numbers: tuple[PosteriorNumber, ...] = field(default=(), compare=False)
+    """The same for the densities, ratios as they are."""
+
+
+def answer_of(posterior: Posterior, simulation: Any = None) -> Answer:
+    """The effects of a posterior; of a simulation beside what the exact sums would give, and the truth."""
+    import numpy as np
+
+    found = effect_draws(posterior, {name: posterior.draws(name) for name in posterior.arrays()})
+    found = [one for one in found if np.isfinite(one.values).all()]
+    if not found:
+        return Answer()
+    before = _by_name(posterior, posterior.prior_draws(_DRAWS))
+    exact = {} if simulation is None or not simulation.exact else _by_name(posterior, simulation.non_private())
+    truths = {} if simulation is None else {k: np.asarray(v)[None] for k, v in simulation.parameters.items()}
+    truth = _by_name(posterior, truths) if truths else {}
+    sentences = [one.sentence for one in posterior.effects()]
+    rows, scale = _rows(found, sentences, before, exact, truth)
+    numbers = tuple(
+        PosteriorNumber(
+            one.name,
+            "effect",
+            _read(one, one.values),
+            _read(one, before.get(one.name)),
+            _read(one, exact.get(one.name)),
+            None if one.name not in truth else float(_read(one, truth[one.name])[0]),
+        )
+        for one in found
+    )
+    return Answer(rows, _scale_row(scale, found[0]), _axis(posterior, found[0]), max(0, len(found) - _MOST), numbers)
+
+
+def promise_in_short(plan: Plan, guarantee: Guarantee) -> str:
+    """The promise in one sentence. The section on the promise has it in full."""
+    person = "any one person" if plan.mechanism.person is not None or isinstance(plan.mechanism, Local) else "any row"
+    what = f"Replacing {person}'s data by other data" if person != "any row" else "Replacing any row by another"
+    if not plan.mechanism.whole_rows:
+        what = "Replacing the response of any row by another"
+    assumed = "" if guarantee.basis is Basis.PROVED else "Assumed, not proved: "
+    moved = f"{what} makes nothing that can be said from "
+    moved += "that person's report" if isinstance(plan.mechanism, Local) else "this release"
+    match guarantee:
+        case ApproxDP():
+            rest = f"{moved} more than {_factor(guarantee.epsilon)} times as likely"
+            rest += f", plus a probability of {guarantee.delta!r}"
+        case PureDP():
+            rest = f"{moved} more than {_factor(guarantee.epsilon)} times as likely"
+        case GDP():
+            percent = min(100.0, math.ceil(500 * (1 + math.erf(guarantee.mu / 8**0.5))) / 10)
+            rest = f"{what} can be told from this release with at most {percent:g}% of guesses right, where 50% is luck"
+        case ZCDP() | RenyiDP():
+            mean = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.epsilon
+            rest = f"{what} moves anybody's odds about it by at most {_factor(mean)} times on average"
+        case _:
+            rest = guarantee.sentence().rstrip(".")
+    return f"{assumed}{rest} ({guarantee.symbols.removeprefix('assumed, not proved: ')})."
+
+
+def called(plan: Plan) -> str:
+    """The family in a person's words."""
+    family = plan.model.family
+    if isinstance(plan.model, Regression) and plan.model.in_data_units:
+        family = f"{family.removesuffix('-regression')} regression"
+    else:
+        family = f"{family} model"
+    return family[:1].upper() + family[1:]
+
+
+def _rows(
+    found: Sequence[EffectDraws], sentences: Sequence[str], before: Any, exact: Any, truth: Any
+) -> tuple[tuple[tuple[str, str], ...], Scale]:
+    import numpy as np
+
+    def ends(values: Any) -> tuple[float, float, float, float]:
+        low, inner_low, inner_high, high = (float(v) for v in np.quantile(values, [0.025, 0.25, 0.75, 0.975]))
+        return low, inner_low, inner_high, high
+
+    kept = found[:_MOST]
+    own = [ends(one.values) for one in kept]
+    everything = [end for four in own for end in four]
+    everything += [end for one in kept if one.name in exact for end in ends(exact[one.name])[::3]]
+    everything += [float(truth[one.name][0]) for one in kept if one.name in truth]
+    compared = found[0].is_ratio or found[0].scale == "difference"
+    scale = Scale.around([*everything, *([0.0] if compared else [])])
+    rows: list[tuple[str, str]] = []
+    for one, sentence, (low, inner_low, inner_high, high) in zip(kept, sentences, own, strict=False):
+        parts = [(low, high, "wide"), (inner_low, inner_high, "inner")]
+        if one.name in exact:
+            parts.append((ends(exact[one.name])[0], ends(exact[one.name])[3], "wide exact"))
+        prior = ends(before[one.name]) if one.name in before else None
+        behind = None if prior is None else (prior[0], prior[3])
+        mark = float(truth[one.name][0]) if one.name in truth else None
+        strip = interval(scale, parts, float(one.values.mean()), label=sentence, behind=behind, truth=mark)
+        rows.append((sentence, strip))
+    return tuple(rows), scale
+
+
+def _by_name(posterior: Posterior, draws: Any) -> dict[str, Any]:
+    """The same effects from other draws; none where those lack a parameter."""
+    import numpy as np
+
+    try:
+        found = effect_draws(posterior, {name: np.asarray(values) for name, values in draws.items()})
+    except (KeyError, IndexError):  # of simulated rows some parameters are not known
+        return {}
+    return {one.name: one.values for one in found if np.isfinite(one.values).all()}
+
+
+def _read(one: EffectDraws, values: Any) -> Any:
+    import numpy as np
+
+    if values is None or not one.is_ratio:
+        return values
+    return np.exp(np.clip(values, -700, 700))
+
+
+def _scale_row(scale: Scale, one: EffectDraws) -> str:
+    if not one.is_ratio:
+        return scale.ticks()
+    low, high = math.exp(max(scale.low, -300.0)), math.exp(min(scale.high, 300.0))
+    return scale.labelled([(math.log(tick), rounded(tick)) for tick in ratio_ticks(low, high)])
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """Round ratios on a logarithmic axis: evenly spaced ones where it is short, else 1, 2, 5 or powers of ten."""
+    if high / low < 4:
+        return [tick for tick in ticks(low, high, 5) if tick > 0]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        found = [m * 10.0**k for k in powers for m in steps if low <= m * 10.0**k <= high]
+        if len(found) <= 6:
+            return found
+    apart = -(-len(powers) // 5)
+    return [10.0**k for k in powers if k % apart == 0 and low <= 10.0**k <= high]
+
+
+def _axis(posterior: Posterior, one: EffectDraws) -> str:
+    if one.is_ratio:
+        return f"times the {one.scale}; left of 1 is lower, right of it higher"
+    if one.scale == "difference":
+        assert isinstance(posterior.plan.model, Regression)
+        return f"higher or lower in {posterior.plan.model.design(posterior.plan.schema).formula.response}"
+    return "share" if one.scale == "share" else str(getattr(posterior.plan.model, "column", "value"))
+
+
+def _factor(log_factor: float) -> str:
+    """e^log_factor, rounded up."""
+    if log_factor > 13:
+        return f"10^{math.ceil(log_factor / math.log(10))}"
+    value = math.exp(log_factor)
+    digits = 2 if value >= 1.1 else 2 + max(0, math.ceil(-math.log10(max(math.expm1(log_factor), 1e-9))))
+    return f"{math.ceil(value * 10.0**digits) / 10.0**digits:.{digits}f}"
