@@ -52,7 +52,7 @@ def test_a_file_and_its_python_twin_are_equal(tmp_path):
         ("epsilon = 1.0", "epsilom = 1.0", "epsilon"),
         ("epsilon = 1.0", "epsilon = 1.0\ndelta = 1", "delta"),
         ("epsilon = 1.0", "epsilon = 1.0\nrho = 1", "rho"),
-        ("epsilon = 1.0", 'epsilon = 1.0\nneighbours = "add-remove"', "neighbours"),
+        ("epsilon = 1.0", 'epsilon = 1.0\nneighbours = "remove-one"', "neighbours"),
         ("epsilon = 1.0", 'epsilon = 1.0\nassumes = ["luck"]', "assumes"),
         ("epsilon = 1.0", "", "budget|epsilon"),
         ("[budget]\nepsilon = 1.0", "", "budget"),

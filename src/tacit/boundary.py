@@ -19,6 +19,7 @@ from tacit.cell_screen import ScreenPlan
 from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
+from tacit.mechanisms.person import STAND_INS
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.noise.entropy import OSEntropy
 from tacit.partial_sums import Measure, Partial, as_partials, check_pool
@@ -58,7 +59,8 @@ def privatize(
     are cores; a Dask ``Client`` or a ``SparkSession`` takes its workers, which must get at the same files. All of them
     find the same integers. ``progress`` is told how many rows were read, in steps of one size: where a file or a piece
     ends may depend on what rows hold. Where the unit is a person, whose number of rows is a secret, it is told once,
-    of the rows that count. If it has a method ``expect``, that is called first, with the number of rows or None.
+    of the rows that count; where n is not public, never. If it has a method ``expect``, that is called first, with the
+    number of rows or None.
 
     ``data`` may also be partials (see `partial`), whose sums are added up before the noise. Nobody may be in two of
     them.
@@ -70,6 +72,9 @@ def privatize(
         raise InputError(
             "Expected plan to be one that is still made: it was read from a release of an earlier version."
         )
+    person = plan.mechanism.person
+    if plan.filled:
+        raise expected("weight", None, STAND_INS)
     partials = as_partials(data)
     if ledger is _UNSAID:
         raise InputError(
@@ -98,14 +103,14 @@ def privatize(
     with uninterrupted():
         receipt = None
         if book is not None:
-            person = plan.mechanism.person
-            receipt = book.spend(name, plan.event(), digest(plan.to_plain()), person=person.id if person else None)
+            asked = digest(plan.to_plain()), None if person is None else person.id, plan.budget.neighbours
+            receipt = book.spend(name, plan.event(), *asked)
     # From here on the budget counts as spent, whatever happens.
     calibrated = plan.calibrated_mechanism()
     n, values, noise_parameters = guarded(lambda: calibrated.carry_out(rows.collect, OSEntropy()))
     release = Release(
         plan=plan,
-        n=n,
+        n=n if calibrated.public_n else None,
         values=values,
         dataset=name,
         id=secrets.token_hex(16),
@@ -195,19 +200,21 @@ class Rows:
 def reader(data: Any, plan: Plan | ScreenPlan, engine: Any, progress: Progress | None) -> Rows:
     """Refuse whatever can be refused of rows and engine; what comes back reads the rows."""
     from tacit.engines.open import engine_of
-    from tacit.engines.reading import Steps, announced, guarded
+    from tacit.engines.reading import Silent, Steps, announced, guarded
     from tacit.sources.open import open_source
 
     chosen = engine_of(engine)
     columns, schema = needed(plan)
     source = open_source(data, columns, schema)
-    job = _job(source, plan)
+    job, public = _job(source, plan), plan.calibrated_mechanism().public_n
+    if not public:
+        progress = None if progress is None else Silent(progress)
     if job is not None:
         chosen.check(job)
     elif chosen.name != "local":
         why = "brings the rows of a person together" if plan.mechanism.person else "needs the rows in one place"
         raise expected("engine", chosen.name, f"to be local for a plan that {why}")
-    if source.has_no_rows(columns):
+    if public and source.has_no_rows(columns):
         raise InputError(NO_ROWS)
     declared, told = plan.calibrated_mechanism().rows, announced(source, columns)
     if declared is not None and told.rows not in (None, declared):
@@ -216,7 +223,7 @@ def reader(data: Any, plan: Plan | ScreenPlan, engine: Any, progress: Progress |
     if passes > 1 and source.read_once:
         raise expected("data", source.label, f"to be a table that can be read {passes} times, not a stream")
     if hasattr(progress, "expect"):
-        rows = None if plan.mechanism.person or told.rows is None else passes * told.rows
+        rows = None if plan.mechanism.person or not public or told.rows is None else passes * told.rows
         progress.expect(rows)  # type: ignore[union-attr]
     steps = None if progress is None else Steps(progress)
 
@@ -282,19 +289,15 @@ def collect(
                     progress(batch.rows)
             n = batches.rows
         else:
-            from tacit.sources.people import by_person
+            from tacit.sources.people import by_person, take_in
 
             people = by_person(batches, schema, calibrated.columns, person=person.id, max_rows=person.max_rows)
-            for batch in people.kept.split(collected.batch_rows):
-                collected.add(batch.columns)
-            if calibrated.fills:
-                collected.add(people.filler.columns, times=people.empty)
-            n = people.rows
+            n = take_in(people, person, collected, fills=calibrated.fills)
             if progress is not None:
                 progress(n)  # how many rows were read is between the people and the data
         read = batches.rows
     told.check(source, read)
-    if n == 0:
+    if n == 0 and plan.calibrated_mechanism().public_n:
         raise BrokenMediumError(NO_ROWS)
     return n, collected
 

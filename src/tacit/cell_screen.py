@@ -20,13 +20,14 @@ from tacit._support.names import check_name
 from tacit._support.reading import LARGEST_JSON, check_format, flag, same, strict_json
 from tacit.errors import InputError, expected
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
-from tacit.mechanisms.person import person_from_plain
+from tacit.mechanisms.person import person_from_plain, unweighted
 from tacit.noise.noise import Noise
 from tacit.noise.registry import noise_for
 from tacit.plan import Plan
 from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
+from tacit.privacy.neighbours import REPLACE_ONE
 from tacit.release import LONGEST, Release, check_receipt
 from tacit.schema import Category, Schema
 from tacit.statistics.cell_classes import CellClasses
@@ -48,11 +49,21 @@ class ScreenPlan:
     budget: Guarantee
     mechanism: AddNoise = field(default_factory=AddNoise)
 
+    def __post_init__(self) -> None:
+        if self.budget.neighbours != REPLACE_ONE:
+            raise expected("neighbours", self.budget.neighbours, f'of a screen to be "{REPLACE_ONE}": it says n')
+        if self.mechanism.person != unweighted(self.mechanism.person):
+            raise expected("weight", "...", "to be left out of a screen, for which everyone has max_rows rows")
+
     @classmethod
     def of(cls, plan: Plan, budget: Guarantee) -> ScreenPlan:
         """The screening of a plan's columns, for the plan's unit of privacy."""
         plan.central()  # refuses a plan whose rows are never in one place
-        return cls(plan.schema, budget, AddNoise(unit=plan.mechanism.person))
+        if plan.budget.neighbours != REPLACE_ONE:
+            raise expected(
+                "neighbours", plan.budget.neighbours, f'of the plan to be "{REPLACE_ONE}" for a screen, which says n'
+            )
+        return cls(plan.schema, budget, AddNoise(unit=unweighted(plan.mechanism.person)))
 
     @cached_property
     def schema(self) -> Schema:
@@ -298,7 +309,8 @@ class Screen:
     def check_about(self, release: Release) -> None:
         """Refuse a release with other rows, another unit or other declarations of the columns that it reads."""
         unit = release.plan.mechanism.person
-        if (self.dataset, self.n, self.plan.mechanism.person) != (release.dataset, release.n, unit):
+        n = release.n if unit is None or unit.weight is None else None  # else rows, or people, count otherwise there
+        if (self.dataset, self.plan.mechanism.person) != (release.dataset, unweighted(unit)) or n not in (None, self.n):
             raise expected("screen", self.id, f"to have the dataset, the n and the unit of release {release.id!r}")
         for name in release.calibrated_mechanism.columns:
             if name not in self.schema or self.schema[name] != release.plan.schema[name]:

@@ -12,10 +12,11 @@ from typing import Any
 
 from tacit._support.renamed import renamed_arguments
 from tacit.cell_screen import Screen, as_screen
-from tacit.errors import InputError, RefusedError, did_you_mean, expected
+from tacit.errors import InputError, RefusedError, expected
 from tacit.mechanisms.local import Local
-from tacit.mechanisms.newton import ScoreRounds
+from tacit.mechanisms.person import STAND_INS
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
+from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.models.coefficient_statements import of_single_coefficients
 from tacit.models.cohort_method import CohortReports, cohort_numbers, settled_prior, survey_sums
 from tacit.models.conjugate import ConjugateModel
@@ -24,6 +25,7 @@ from tacit.models.likelihood_method import likelihood_numbers
 from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.local import LocalModel
 from tacit.models.method_names import current_method
+from tacit.models.method_names import method_name as method_name
 from tacit.models.model import Model, Prior, Problem, Site, Survey
 from tacit.models.regression import Regression
 from tacit.models.score_method import score_numbers
@@ -157,6 +159,8 @@ def _site(releases: Sequence[Release]) -> Site:
         matrix = tuple(one for layout in layouts for one in layout.matrix)
         return Site(first.n, (), rounds=replace(layouts[0], matrix=matrix))
     if not any(isinstance(one.noise_parameters, DrawParameters) for one in releases):
+        if any(one.plan.filled for one in releases):
+            raise expected("weight", None, STAND_INS)
         return Site(first.n, tuple(one.noise for one in releases))
     if len(releases) > 1:
         raise expected("release", len(releases), "to be one alone: posterior draws are not pooled with other releases")
@@ -235,6 +239,8 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
         for one in site[1:]:
             if (one.n, one.plan.mechanism.person) != (site[0].n, site[0].plan.mechanism.person):
                 raise expected("release", one.id, f"to have the n and the unit of privacy of {site[0].id!r}")
+    if len({one.n is None for one in releases}) > 1:
+        raise InputError("Expected releases to be pooled to say their number of rows all, or none of them.")
     if same_rows and len(sites) == len(releases):
         raise InputError("Expected same_rows to be left out: no two of the releases are about the same dataset.")
     return list(sites.values())
@@ -275,7 +281,10 @@ def problem_of(plan: Plan, prior: Prior | Mapping[str, Any] | None, n: int) -> P
         matrix = tuple(share > 0 for share in calibrated.matrix)
         layout = ScoreLayout(len(calibrated.sums.coordinates), matrix, calibrated.sums.laplace)
         return Problem(plan.model, plan.schema, whole, (Site(n, (), rounds=layout),))
-    site = Site(n, (), noise_parameters) if isinstance(noise_parameters, DrawParameters) else Site(n, (plan.noise(),))
+    said = n if calibrated.public_n else None
+    site = (
+        Site(n, (), noise_parameters) if isinstance(noise_parameters, DrawParameters) else Site(said, (plan.noise(),))
+    )
     return Problem(plan.model, plan.schema, whole, (site,))
 
 
@@ -333,25 +342,7 @@ def method_for(problem: Problem, method: str | None) -> str:
         assert isinstance(problem.model, LocalModel)  # or there would be no reports
         usual = {problem.model.survey_method(one.local_randomizer) for one in problem.surveys}
         method = usual.pop() if len(usual) == 1 else None
-    return method_name(problem.model, problem.schema, method, central=central, local=local)
-
-
-def method_name(model: Model, schema: Schema, method: str | None, *, central: bool = True, local: bool = False) -> str:
-    """The family's default method for such evidence, or the one that was asked for."""
-    method = current_method(method)
-    methods = model.methods
-    able = [name for name, found in methods.items() if found.surveys >= local and found.central >= central]
-    if method is not None and method not in methods:
-        raise expected("method", method, f"to be one of {', '.join(methods)}{did_you_mean(method, methods)}")
-    if method is not None and method not in able:
-        raise expected("method", method, f"to be one for such evidence: {', '.join(able)}")
-    if method is not None:
-        return method
-    if not able:
-        evidence = " and ".join(["releases"] * central + ["reports"] * local) + " together" * (central and local)
-        raise expected("family", model.family, f"to have a method that takes {evidence}")
-    default = model.default_method(schema)
-    return default if default in able else able[0]
+    return method_name(problem.model, problem.schema, method, central=central, local=local, unknown_n=problem.unknown_n)
 
 
 def check_settings(

@@ -8,8 +8,9 @@ it. `privatize` is what makes a release of partials.
 Proof: the release of partials of n_1, ..., n_k rows is the release of the table in which all these rows stand, because
 sums of whole numbers are exact however they are grouped. Two pooled tables in which one person's row is replaced have
 the same n = n_1 + ... + n_k and sums that differ by no more than the sensitivity of the statistic, so the guarantee of
-the plan holds for everybody in the pool, if nobody is in two partials. Only n has to be public: the n of each site
-stays in its partial. Somebody who is in m of the partials gets the guarantee for m replaced rows instead. []
+the plan holds for everybody in the pool, if nobody is in two partials. Only n has to be public, and under add-remove
+not even that, as the sums have it: the n of each site stays in its partial. Somebody who is in m of the partials gets
+the guarantee for m replaced rows instead. []
 """
 
 from __future__ import annotations
@@ -97,8 +98,9 @@ class Partial:
             raise expected("typed_elsewhere", "...", "to be true or false")
         for name in ("dataset", "id"):
             check_name(name, getattr(self, name))
-        if not _is_int(self.n) or not 1 <= self.n < 2**53:
-            raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
+        least = 1 if self.plan.calibrated_mechanism().public_n else 0
+        if not _is_int(self.n) or not least <= self.n < 2**53:
+            raise expected("n", "...", f"to be a whole number of rows, at least {least} and below 2^53")
         own = Measure.of(self.plan)
         if not self.measure.fits(own):
             made = f"that its plan has in this version of tacit, {own.version}; make it again"

@@ -30,6 +30,7 @@ from tacit.noise.noise import Noise
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
+from tacit.privacy.neighbours import REPLACE_ONE
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.protocol import Protocol
@@ -75,6 +76,12 @@ class Plan:
             raise expected(
                 "basis", self.budget.basis.value, "to be left out of a budget: it follows from the mechanism"
             )
+        if self.budget.neighbours != REPLACE_ONE and not self.mechanism.takes_add_remove:
+            raise expected(
+                "neighbours",
+                self.budget.neighbours,
+                f'to be "{REPLACE_ONE}" for [mechanism] kind = "{self.mechanism.kind}": its proof is about replacing',
+            )
         if self.mechanism.person is not None and self.mechanism.person.id in self.schema:
             raise expected("id", self.mechanism.person.id, "not to be declared in the schema as well")
         for name, column in self.schema.items():
@@ -92,6 +99,12 @@ class Plan:
     def event(self) -> Event:
         """What one release costs, or one person's report, from public parameters alone."""
         return self._calibrated.event()
+
+    @property
+    def filled(self) -> bool:
+        """Whether rows of stand-ins count for people who have few: nothing is inferred from such sums."""
+        person = self.mechanism.person
+        return person is not None and person.filled and self.calibrated_mechanism().fills
 
     @property
     def promise(self) -> Guarantee:

@@ -8,6 +8,7 @@ checked on the way in: a release whose numbers contradict its plan is refused.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from tacit._support.reading import LARGEST_JSON, check_format, same, strict_json
 from tacit._support.renamed import renamed_attribute
 from tacit.errors import InputError, expected
 from tacit.mechanisms.mechanism import CalibratedMechanism, NoiseParameters
+from tacit.mechanisms.person import ROW
 from tacit.mechanisms.posterior_sample.loss import SAMPLERS
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
@@ -46,17 +48,19 @@ _FRAME = (
 class Release:
     """Randomised integers, and all that is public about them.
 
-    ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which ledger entry paid for it; None
-    means that it was made without a ledger. ``simulated`` marks a release of made-up rows with seeded noise.
-    ``partials`` is how many sites' exact sums were added up before the noise; 1 where the rows were in one place.
-    ``typed_elsewhere`` says that the rows were not text that tacit read itself: who chose the types of the columns is
-    not known, and the guarantee says what it assumes of that. ``frame`` stands in files of an earlier version, which
+    ``n`` is the number of rows, or of people where each counts once; None where that is not public, and noisy like the
+    sums, as under add-remove. ``dataset`` names the rows, ``id`` names this release of them. ``ledger`` says which
+    ledger entry paid for it; None means that it was made without a ledger. ``simulated`` marks a release of made-up
+    rows with seeded noise. ``partials`` is how many sites' exact sums were added up before the noise; 1 where the
+    rows were in one place. ``typed_elsewhere`` says that the rows were not text that tacit read itself: who chose
+    the types of the columns is not known, and the guarantee says what it assumes of that. ``frame`` stands in files
+    of an earlier version, which
     said so of frames alone.
     ``signature`` is its maker's, from `sign`; with it or without it, it is the same release.
     """
 
     plan: Plan
-    n: int
+    n: int | None
     values: tuple[int, ...]
     dataset: str
     id: str
@@ -72,7 +76,10 @@ class Release:
         object.__setattr__(self, "values", tuple(self.values))
         calibrated = self.calibrated_mechanism
         object.__setattr__(self, "noise_parameters", calibrated.noise_parameters)
-        if not _is_int(self.n) or not 1 <= self.n < 2**53:
+        if not calibrated.public_n:
+            if self.n is not None:
+                raise InputError("Expected n to be left out: under this plan the number of rows is not public.")
+        elif not _is_int(self.n) or not 1 <= (self.n or 0) < 2**53:
             raise expected("n", self.n, "to be a whole number of rows, at least 1 and below 2^53")
         if not all(_is_int(v) for v in self.values):
             raise InputError("Expected values to be whole numbers.")
@@ -105,6 +112,27 @@ class Release:
     def entries(self) -> tuple[str, ...]:
         """The name of each value."""
         return self.calibrated_mechanism.entries
+
+    @property
+    def noisy_n(self) -> tuple[float, float]:
+        """n as it was released, and the standard deviation of its noise, which is 0 where n is public."""
+        if self.n is not None:
+            return float(self.n), 0.0
+        places, sds = self.calibrated_mechanism.row_entries, self.noise_parameters.sd  # type: ignore[attr-defined]
+        value, variance = sum(self.values[i] for i in places), sum(sds[i] ** 2 for i in places)
+        return value / self.unit, math.sqrt(variance) / self.unit
+
+    @property
+    def size(self) -> str:
+        """How many rows or people it is about, in words; about how many, where their number has noise."""
+        (number, sd), person = self.noisy_n, self.plan.mechanism.person
+        people = person is not None and person.weight != ROW
+        if person is not None and person.weight is None and self.n is not None:
+            number /= person.max_rows
+        what = "people" if people else "rows"
+        if self.n is not None:
+            return f"{number:,.0f} {what}"
+        return f"about {max(number, 0.0):,.0f} {what} (their number has noise with a standard deviation of {sd:,.3g})"
 
     @property
     def unit(self) -> int:
@@ -153,7 +181,7 @@ class Release:
             "id": self.id,
             "dataset": self.dataset,
             "simulated": self.simulated,
-            "n": self.n,
+            **({} if self.n is None else {"n": self.n}),
             "unit": self.unit,
             "entries": list(self.entries),
             "values": list(self.values),
@@ -193,9 +221,11 @@ class Release:
             if any(isinstance(value, int) and value.bit_length() > LONGEST for value in values):
                 raise InputError(f"Expected values to be whole numbers of at most {LONGEST} bits.")
             plan = Plan.from_plain(plain["plan"], earlier=_earlier(plain))
+            if "n" not in plain and plan.calibrated_mechanism().public_n:
+                raise KeyError("n")
             release = cls(
                 plan=plan,
-                n=plain["n"],
+                n=plain.get("n"),
                 values=tuple(values),
                 dataset=plain["dataset"],
                 id=plain["id"],

@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 import tacit
-from tacit.mechanisms.newton import ScoreRounds
+from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics.score_sums import ScoreSums
 

@@ -192,7 +192,7 @@ PEOPLE = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.P
 
 
 def _forgotten_rows(monkeypatch):
-    return replace(PEOPLE, mechanism=BrokenNoise(unit=tacit.Person("who", 3), change=_one_row))
+    return replace(PEOPLE, mechanism=BrokenNoise(unit=tacit.Person("who", 3, "row"), change=_one_row))
 
 
 HALF = tacit.Schema(y=(0, 0.5), x=(0, 0.5))

@@ -194,7 +194,7 @@ PLANS = {
     "order past reason": (BUDGET, "epsilon = 1e-3\norder = 1e300", "epsilon"),
     "rho and epsilon": (BUDGET, "epsilon = 1.0\nrho = 1.0", "rho"),
     "mu too small": (BUDGET, "mu = 1e-300", "mu"),
-    "another neighbour relation": (BUDGET, 'epsilon = 1.0\nneighbours = "add-remove"', "neighbours"),
+    "another neighbour relation": (BUDGET, 'epsilon = 1.0\nneighbours = "remove-one"', "neighbours"),
     "an assumption": (BUDGET, 'epsilon = 1.0\nassumes = ["luck"]', "assumes"),
     "typo in a table's name": ("[budget]", "[bugdet]", ("plan table", "did you mean 'budget'")),
     "typo in [model]": ("column =", "colunm =", ("found 'colunm'", "did you mean 'column'")),
@@ -854,7 +854,7 @@ pair_of_files = st.integers(1, 6).flatmap(
 SURVEY = {
     "bernoulli": PLAN,
     "linear": PLAN.replace('family = "bernoulli"\ncolumn = "smoker"', 'family = "linear"\nformula = "age ~ smoker"'),
-    "person": PLAN.replace(LAW, LAW + '\nunit = "person"\nid = "who"\nmax_rows = 2'),
+    "person": PLAN.replace(LAW, LAW + '\nunit = "person"\nid = "who"\nmax_rows = 2\nweight = "row"'),
 }
 
 

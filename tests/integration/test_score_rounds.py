@@ -16,7 +16,8 @@ import pytest
 import tacit
 from score_toy import MODELS, SCHEMA, csv, exactly, plan, rows
 from tacit.errors import BrokenMediumError
-from tacit.mechanisms.newton import Newton, ScoreRounds
+from tacit.mechanisms.newton import Newton
+from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.sources.csv_file import CsvFile
 from tacit.statistics.accumulator import Sums
 from tacit.statistics.score_sums import POINT_UNIT

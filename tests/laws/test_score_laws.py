@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -126,6 +127,21 @@ def test_the_search_of_every_statistic_finds_no_more(link):
     statistic = sums("interactions", link, "moderate")
     found = search_sensitivity(statistic, SCHEMA, seed=1, records=40, rounds=2)
     assert not found.violates(statistic.sensitivity()), (found.l1_pair, found.l2_pair)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("laplace", [False, True])
+def test_no_record_is_longer_than_is_claimed_under_add_remove(link, laplace):
+    """Seed 1, with the number of rows and without it. Planted: 1% less than a record reaches."""
+    for design, point in (("box", "zero"), ("interactions", "moderate")):
+        statistic = sums(design, link, point, matrix=True, laplace=laplace)
+        for one in (statistic, statistic.of_unknown_n()):
+            claimed = one.addition()
+            found = search_sensitivity(one, SCHEMA, seed=1, records=40, rounds=2, absent=True)
+            assert not found.violates(claimed), (found.l1_pair, found.l2_pair)
+            assert found.l1 >= one.addition_attained[0] * claimed.l1
+            assert found.l2_squared >= one.addition_attained[1] * claimed.l2_squared
+            assert found.violates(replace(claimed, l1=found.l1 * Fraction(99, 100)))
 
 
 def test_half_the_square_of_a_row_is_caught():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,6 +43,39 @@ def test_the_search_catches_an_understated_claim(name):
         Sensitivity(true.l1, true.l2_squared * l2_squared * Fraction(99, 100), true.relative_scales),
     ):
         assert found.violates(planted)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_record_beats_its_addition_and_one_comes_as_close_as_the_statistic_says(name):
+    """Seed 1, for the statistic that is released where n is not public. The planted fault is a claim 1% too small."""
+    model, schema, *_ = EXAMPLES[name]
+    statistic = model.statistic(schema).of_unknown_n()
+    claimed = statistic.addition()
+    assert claimed.relative_scales == statistic.sensitivity().relative_scales
+    found = search_sensitivity(statistic, schema, seed=1, absent=True)
+    assert not found.violates(claimed), (found.l1_pair, found.l2_pair)
+    l1, l2_squared = map(Fraction, statistic.addition_attained)
+    assert found.l1 >= l1 * claimed.l1
+    assert found.l2_squared >= l2_squared * claimed.l2_squared
+    less = Fraction(99, 100)
+    for planted in (
+        replace(claimed, l1=claimed.l1 * l1 * less),
+        replace(claimed, l2_squared=claimed.l2_squared * l2_squared * less),
+    ):
+        assert found.violates(planted)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_number_of_rows_is_among_the_sums_where_it_is_not_public(name):
+    """Seed 4: 50 rows drawn from the model."""
+    model, schema, *_ = EXAMPLES[name]
+    plan = Plan(model, schema, PureDP(1.0, neighbours="add-remove"), AddNoise())
+    rng = np.random.default_rng(4)
+    rows = model.draw_rows(model.draw_parameters(model.default_prior(schema), schema, rng), schema, 50, rng)
+    calibrated = plan.calibrated_mechanism()
+    _, sums = exact_sums(open_source(rows, calibrated.columns, schema), plan)
+    assert sum(sums[i] for i in calibrated.row_entries) == 50 * calibrated.unit
+    assert not calibrated.public_n
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -196,7 +196,7 @@ def test_the_boundary_states_the_unit_of_its_plan(ledger):
     """A person's ten rows, an account of rows: the release that would have mixed the two is refused unpaid."""
     ledger.new_dataset("people", PureDP(1.0), person="id")
     rows = {"x": ["a", "b"] * 10, "id": [str(i // 10) for i in range(20)]}
-    by_person = replace(PLANNED, mechanism=AddNoise(unit=Person("id", 10)))
+    by_person = replace(PLANNED, mechanism=AddNoise(unit=Person("id", 10, "person")))
     head = ledger.head
     for dataset, plan in (("a", by_person), ("people", PLANNED)):
         with pytest.raises(InputError, match=r"Expected unit=.* the unit of privacy of dataset"):
@@ -207,6 +207,21 @@ def test_the_boundary_states_the_unit_of_its_plan(ledger):
         "people": tacit.privatize(rows, by_person, ledger=ledger, dataset="people"),
     }
     assert ledger.verify(releases=releases) == []
+
+
+def test_an_account_has_one_neighbour_relation(ledger, path):
+    """Refused unpaid both ways; and a spend that says another relation than its account is found."""
+    ledger.new_dataset("grows", PureDP(1.0, neighbours="add-remove"))
+    grows = replace(PLANNED, budget=replace(PLANNED.budget, neighbours="add-remove"))
+    rows, head = {"x": ["a", "b"] * 10}, ledger.head
+    for dataset, plan in (("a", grows), ("grows", PLANNED)):
+        with pytest.raises(InputError, match=r"Expected neighbours=.* the neighbour relation of dataset .*one\.$"):
+            tacit.privatize(rows, plan, ledger=ledger, dataset=dataset)
+    assert ledger.head == head
+    release = tacit.privatize(rows, grows, ledger=ledger, dataset="grows")
+    assert ledger.verify(releases={"release": release}) == []
+    assert ledger.entries("grows")[-2].content["neighbours"] == "add-remove"
+    assert any("added or removed" in line for line in words(ledger))
 
 
 @pytest.mark.parametrize("person", ["", " id", 3, "a\0b"])

@@ -47,3 +47,12 @@ def test_what_is_wrong_with_the_schema_is_still_said():
         tacit.Plan(tacit.LogisticRegression("ill ~ height"), SCHEMA, BUDGET)
     with pytest.raises(tacit.InputError, match="model"):
         tacit.Plan("logistic", SCHEMA, BUDGET)
+
+
+def test_a_missing_kind_does_not_misdirect():
+    """A table about persons has all its keys right but for the one that is not there."""
+    tables = tacit.Plan(tacit.Bernoulli("x"), tacit.Schema(x=["no", "yes"]), tacit.PureDP(1.0)).to_plain()
+    tables["mechanism"] = {"unit": "person", "id": "who", "max_rows": 3, "weight": "row"}
+    with pytest.raises(tacit.InputError, match="Expected kind=None of") as caught:
+        tacit.Plan.from_plain(tables)
+    assert "did you mean" not in str(caught.value)

@@ -84,7 +84,7 @@ def by_partial(engine: Any = None) -> Reader:
 
     def read(data: Any, plan: tacit.Plan, progress: Any) -> Found:
         found = tacit.partial(data, plan, dataset="rows", engine=engine or Threads(1), progress=progress)
-        return found.n, found.totals
+        return found.n if plan.calibrated_mechanism().public_n else None, found.totals
 
     return read
 
@@ -202,7 +202,7 @@ def shrink(pair: Pair, broken: Callable[[Pair], bool]) -> Pair:
             pair,
             first=pair.first.less(gone),
             second=pair.second.less(gone),
-            n=pair.n - (person.max_rows if person else 1),
+            n=None if pair.n is None else pair.n - (person.max_rows if person and not person.weight else 1),
         )
         if smaller.first.rows and smaller.second.rows and broken(smaller):
             pair = smaller

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -22,12 +22,12 @@ _DAY = 18292  # 2020-01-31
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbours under ``plan``. ``n`` is the number of rows that count in either."""
+    """Two neighbours under ``plan``. ``n`` is what a release says of either; None where it must say nothing."""
 
     plan: tacit.Plan
     first: Table
     second: Table
-    n: int
+    n: int | None
 
 
 def draw_pair(
@@ -70,9 +70,22 @@ def draw_pair(
     first_rows, second_rows = others_rows + rows_of(everyone[-1], draw), others_rows + rows_of(newcomer, wild)
     random.shuffle(first_rows)
     random.shuffle(second_rows)
-    return Pair(
-        plan, Table(stored, tuple(first_rows)), Table(stored, tuple(second_rows)), len(everyone) * person.max_rows
-    )
+    counted = {None: len(everyone) * person.max_rows, "person": len(everyone), "row": None}
+    return Pair(plan, Table(stored, tuple(first_rows)), Table(stored, tuple(second_rows)), counted[person.weight])
+
+
+def without_one(pair: Pair) -> Pair:
+    """A pair under add-remove: the first table of ``pair``, and the same without a row, or all rows, of one person."""
+    person, rows = pair.plan.mechanism.person, pair.first.rows
+    if person is None:
+        mechanism, gone = pair.plan.mechanism, [rows[len(rows) // 2]]
+    else:
+        place, weight = pair.first.names.index(person.id), ("row", "person")[len(rows) % 2]
+        mechanism = tacit.AddNoise(unit=replace(person, weight=weight))
+        gone = [row for row in rows if repr(row[place]) == repr(rows[0][place])]
+    budget = replace(pair.plan.budget, neighbours="add-remove")
+    plan = replace(pair.plan, budget=budget, mechanism=mechanism)
+    return Pair(plan, pair.first, pair.first.less(gone), None)
 
 
 def _id_of(plan: tacit.Plan) -> str | None:
@@ -154,7 +167,8 @@ def _any_plan(random: Random, people: bool) -> tacit.Plan:
             lambda: (tacit.PoissonRegression(plain), {a: count(), b: number(), c: number()}),
         )
     )()
-    mechanism = tacit.AddNoise(unit=tacit.Person(who, random.choice((1, 2, 3)))) if people else tacit.AddNoise()
+    weight = (None, "row", "person")[len(a + b) % 3]
+    mechanism = tacit.AddNoise(unit=tacit.Person(who, random.choice((1, 2, 3)), weight)) if people else tacit.AddNoise()
     unread = {d: random.choice((number, levels))()} if random.random() < 0.3 else {}
     budget = random.choice((tacit.PureDP(1.0), tacit.ZCDP(0.5)))
     return tacit.Plan(model, tacit.Schema({**schema, **unread}), budget, mechanism)

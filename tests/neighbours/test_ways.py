@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
 from neighbours import ways
-from neighbours.check import UnwritableError, check
+from neighbours.check import UnwritableError, ViolationError, by_partial, check
 from neighbours.media import MEDIA
+from neighbours.pairs import without_one
 from neighbours.run import pair_of, small_pieces
+from tacit.engines import reading
+from tacit.engines.threads import Threads
+from tacit.mechanisms import add_noise
 
 SEED = 5
 
@@ -25,6 +30,46 @@ def attack(way, medium, pairs, **options):
                 continue
             read += found.error is None
     return read
+
+
+def attack_add_remove(way, medium, pairs, **options):
+    """The same for tables of which one has a row, or a person, less."""
+    read = 0
+    with small_pieces():
+        for index in range(pairs):
+            try:
+                found = check(without_one(pair_of(medium, SEED, index)), medium.write, way, **options)
+            except UnwritableError:
+                continue
+            read += found.error is None
+    return read
+
+
+@pytest.mark.parametrize("name", ["table", "csv", "parquet", "duckdb file"])
+def test_a_table_with_one_record_less(name):
+    assert attack_add_remove(by_partial(Threads(1)), MEDIA[name], 60) > 20
+
+
+@pytest.mark.parametrize("way", [ways.by_privatize, ways.by_pooling, ways.by_command])
+def test_releases_of_a_table_with_one_record_less(way):
+    assert attack_add_remove(way, MEDIA["csv"], 12) > 5
+
+
+def test_scores_in_rounds_of_a_table_with_one_record_less():
+    assert attack_add_remove(ways.by_rounds, MEDIA["csv"], 60, close=ways.rounds_apart) > 3
+
+
+LEAKS = {
+    "in the release": (add_noise, "n_is_public", lambda *_: True),
+    "by the progress": (reading, "Silent", lambda progress: progress),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_leak_of_the_number_of_rows_is_found(name):
+    """Planted; without it the same pairs pass, above."""
+    with mock.patch.object(*LEAKS[name]), pytest.raises(ViolationError, match="what is seen differs"):
+        attack_add_remove(ways.by_privatize, MEDIA["csv"], 12)
 
 
 def rows_of(name):

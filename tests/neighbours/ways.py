@@ -34,7 +34,8 @@ def _released(data: Any, plan: tacit.Plan, **options: Any) -> Found:
 
 def _ledger(path: Path, plan: tacit.Plan) -> tacit.Ledger:
     ledger = tacit.Ledger.create(path)
-    ledger.new_dataset("rows", tacit.ZCDP(10.0), plan.mechanism.person and plan.mechanism.person.id)
+    total = tacit.ZCDP(10.0, neighbours=plan.budget.neighbours)
+    ledger.new_dataset("rows", total, plan.mechanism.person and plan.mechanism.person.id)
     return ledger
 
 
@@ -53,7 +54,7 @@ def by_pooling(data: Any, plan: tacit.Plan, progress: Any) -> Found:
         there = Path(place) / "there.partial"
         tacit.partial(data, plan, dataset="there", engine=Threads(1), progress=progress).save(there)
         n, totals = _released([there, _other_site(plan)], plan, ledger=None)
-    return (n or 0) - _other_site(plan).n, totals
+    return None if n is None else n - _other_site(plan).n, totals
 
 
 def _other_site(plan: tacit.Plan) -> Any:
@@ -133,7 +134,8 @@ def by_screen(data: Any, plan: tacit.Plan, progress: Any) -> Found:
     """The counts of cells that are not as declared; see `screens_apart` for how far they may be apart."""
     with mock.patch.object(NoisySums, "cross", _exactly):
         found = tacit.screen(data, plan, ledger=None, epsilon=1.0, engine=Threads(1), progress=progress)
-    return found.n, found.values
+    person = plan.mechanism.person
+    return None if person and person.weight else found.n, found.values
 
 
 def screens_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
@@ -166,7 +168,7 @@ def by_command(data: Any, plan: tacit.Plan, progress: Any) -> Found:
         print(done.exit_code, done.output.replace(place, "HERE"))
         if done.exit_code == 0:
             release = json.loads((here / "out.json").read_text())
-            print(sorted(release), len(release["values"]), release["n"])
+            print(sorted(release), len(release["values"]), release.get("n"))
         with sqlite3.connect(here / "ledger.db") as connection:
             tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
             print({name: connection.execute(f"select count(*) from {name}").fetchall() for name in sorted(tables)})

@@ -72,10 +72,19 @@ def test_there_is_no_default_and_no_bare_guarantee():
             build()
 
 
-@pytest.mark.parametrize("neighbours", ["add-remove", "Replace-One", "", None])
+@pytest.mark.parametrize("neighbours", ["remove-one", "Replace-One", "", None])
 def test_other_neighbours_are_refused(neighbours):
-    with pytest.raises(InputError, match="'replace-one', the only relation with proofs"):
+    with pytest.raises(InputError, match="'replace-one' or 'add-remove', the relations with proofs"):
         PureDP(1, neighbours=neighbours)
+
+
+def test_a_promise_about_adding_says_so_and_is_another_promise():
+    for kind, numbers in ((PureDP, (1,)), (ApproxDP, (1, 1e-6)), (ZCDP, (0.5,)), (GDP, (1,)), (RenyiDP, (8, 1))):
+        there, replaced = kind(*numbers, neighbours="add-remove"), kind(*numbers)
+        assert there != replaced
+        assert re.search("left out, or added|Leaving out, or adding|is in the data", there.sentence())
+        assert not re.search("replac", there.sentence(), re.IGNORECASE)
+        assert guarantee_from_plain(there.to_plain()) == there
 
 
 @pytest.mark.parametrize("assumes", ["exact", [""], ["  "], [1], None, {"a": 1}])

@@ -26,12 +26,12 @@ from tacit.statistics.counts import Counts
 SCHEMA = tacit.Schema(x=["a", "b", "c"])
 
 
-def plan_for(max_rows, levels=("a", "b", "c")):
+def plan_for(max_rows, levels=("a", "b", "c"), weight=None):
     return tacit.Plan(
         tacit.Categorical("x"),
         tacit.Schema(x=list(levels)),
         tacit.PureDP(1.0),
-        tacit.AddNoise(unit=tacit.Person("who", max_rows)),
+        tacit.AddNoise(unit=tacit.Person("who", max_rows, weight)),
     )
 
 
@@ -136,8 +136,8 @@ def test_a_missing_id_column_is_refused_before_anything_is_read():
 LINEAR = tacit.Schema(y=(-1, 1), x=(-1, 1))
 
 
-def linear_plan(max_rows):
-    unit = tacit.AddNoise(unit=tacit.Person("who", max_rows))
+def linear_plan(max_rows, weight=None):
+    unit = tacit.AddNoise(unit=tacit.Person("who", max_rows, weight))
     return tacit.Plan(LinearRegression("y ~ x"), LINEAR, tacit.PureDP(1.0), unit)
 
 
@@ -171,10 +171,14 @@ def test_numbers_by_person(people, other, max_rows):
 
 
 def test_a_regression_by_person_goes_through():
+    data = linear_data({"p": [(0.5, 1.0)], "q": [(1.0, 0.0)] * 5})
+    for weight, n in (("person", 2), ("row", None)):
+        release = tacit.privatize(data, linear_plan(2, weight), ledger=None)
+        assert release.n == n
+        assert tacit.Release.from_json(release.to_json()) == release
+    with pytest.raises(tacit.InputError, match=r'Expected weight=None of .mechanism. to be "row".* or "person"'):
+        tacit.privatize(data, linear_plan(2), ledger=None)
     plan = linear_plan(2)
-    release = tacit.privatize(linear_data({"p": [(0.5, 1.0)], "q": [(1.0, 0.0)] * 5}), plan, ledger=None)
-    assert release.n == 4
-    assert tacit.Release.from_json(release.to_json()) == release
     assert plan.noise().sd[0] > 1.9 * linear_plan(1).noise().sd[0]
 
 
@@ -238,8 +242,11 @@ def test_progress_sees_what_is_public():
     for rows in (1, 2, 7):
         seen = []
         data = {"who": ["p"] * rows + ["q"], "x": ["b"] * (rows + 1)}
-        tacit.privatize(data, plan_for(2), ledger=None, progress=seen.append)
-        assert seen == [4]
+        tacit.privatize(data, plan_for(2, weight="person"), ledger=None, progress=seen.append)
+        assert seen == [2]
+        seen.clear()
+        tacit.privatize(data, plan_for(2, weight="row"), ledger=None, progress=seen.append)
+        assert seen == []
 
 
 def test_a_fault_after_the_charge_says_nothing_about_rows(monkeypatch, tmp_path):
@@ -265,7 +272,7 @@ def test_the_words_say_whose_privacy_it_is():
     for words in (
         "the unit of privacy is a person",
         "exactly 3 rows of each person count",
-        "filled up with rows of stand-ins, which moves the result",
+        "filled up with rows of stand-ins, which results are then about",
         "the rest is cut",
         "the number of people",
     ):
@@ -278,7 +285,7 @@ def test_the_words_say_whose_privacy_it_is():
 
 def test_the_page_says_whose_privacy_it_is():
     for plan, said, unsaid in (
-        (plan_for(2), "replacing one person", "replacing one row"),
+        (plan_for(2, weight="person"), "replacing one person", "replacing one row"),
         (tacit.Plan(tacit.Categorical("x"), SCHEMA, tacit.PureDP(1.0)), "replacing one row", "replacing one person"),
     ):
         release = tacit.simulate(plan, n=100, seed=1).release
@@ -287,12 +294,14 @@ def test_the_page_says_whose_privacy_it_is():
             assert said in page
             assert unsaid not in page
             assert ("privacy added is included" in page) is (method is None)
-            assert ("50 people" in page) is (plan.mechanism.person is not None)
+            assert ("100 people" in page) is (plan.mechanism.person is not None)
 
 
 def test_simulation_and_inference_go_through():
-    plan = plan_for(2)
+    plan = plan_for(2, weight="person")
     posterior = tacit.infer(tacit.simulate(plan, n=100, seed=1).release, draws=50, chains=1, warmup=20)
     assert posterior.release.n == 100
+    with pytest.raises(tacit.InputError, match=r'Expected weight=None of .mechanism. to be "row"'):
+        tacit.infer(tacit.simulate(plan_for(2), n=100, seed=1).release)
     with pytest.raises(tacit.InputError, match="multiple"):
-        tacit.simulate(plan, n=101, seed=1)
+        tacit.simulate(plan_for(2), n=101, seed=1)

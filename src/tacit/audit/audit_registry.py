@@ -18,9 +18,9 @@ from tacit.audit.score_rounds import score_rounds
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.mechanism import CalibratedMechanism
-from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
+from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.plan import Plan
 from tacit.protocols.local_randomizer import LocalRandomizer
 

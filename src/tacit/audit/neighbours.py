@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacit.mechanisms.mechanism import Accumulator
+from tacit.mechanisms.person import PERSON
 from tacit.plan import Plan
 from tacit.schema import Category
 from tacit.sources.open import open_source
@@ -30,34 +31,37 @@ def fillings(plan: Plan) -> list[Record]:
     return ends
 
 
-def table(plan: Plan, record: Record, n: int, filling: Record) -> dict[str, list[Any]]:
-    """n units: n - 1 of ``filling`` and one of ``record``, as columns of raw cells."""
+def table(plan: Plan, record: Record | None, n: int, filling: Record) -> dict[str, list[Any]]:
+    """n units: n - 1 of ``filling`` and one of ``record``, or none in its place, as columns of raw cells."""
     person = plan.mechanism.person
     rows = 1 if person is None else person.max_rows
-    some = [filling] * ((n - 1) * rows) + [record] * rows
+    some = [filling] * ((n - 1) * rows) + ([] if record is None else [record] * rows)
     found: dict[str, list[Any]] = {name: [one[name] for one in some] for name in plan.calibrated_mechanism().columns}
     if person is not None:
-        found[person.id] = [i // rows for i in range(n * rows)]
+        found[person.id] = [i // rows for i in range(len(some))]
     return found
 
 
-def collected(plan: Plan, records: Sequence[Record], n: int, filling: Record) -> list[Accumulator]:
+def collected(plan: Plan, records: Sequence[Record | None], n: int, filling: Record) -> list[Accumulator]:
     """What the mechanism keeps of each of the data sets `table` makes, without repeating the filling's rows."""
     calibrated, person = plan.calibrated_mechanism(), plan.mechanism.person
-    rows = 1 if person is None else person.max_rows
+    rows = 1 if person is None or person.weight == PERSON else person.max_rows  # the mean of equal rows is one of them
     columns = calibrated.columns
-    cells = {name: [one[name] for one in (filling, *records)] for name in columns}
+    there = [one for one in records if one is not None]
+    cells = {name: [one[name] for one in (filling, *there)] for name in columns}
     source = open_source(cells, columns, plan.schema)
     parsed: list[dict[str, Any]] = []
     for batch in source.batches(plan.schema, columns, 2**16):
         count = len(next(iter(batch.columns.values())))
         parsed += [{name: values[i : i + 1] for name, values in batch.columns.items()} for i in range(count)]
     first, *others = parsed
+    given = iter(others)
     found: list[Accumulator] = []
-    for one in others:
+    for one in records:
         accumulator = calibrated.accumulator()
         if n > 1:
             accumulator.add(first, times=(n - 1) * rows)
-        accumulator.add(one, times=rows)
+        if one is not None:
+            accumulator.add(next(given), times=rows)
         found.append(accumulator)
     return found

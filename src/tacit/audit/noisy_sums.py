@@ -19,6 +19,7 @@ from tacit.audit.sensitivity import LargestDifferences, search_pairs
 from tacit.mechanisms.add_noise import NoisySums, Sums
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
+from tacit.privacy.neighbours import ADD_REMOVE
 
 _SEARCHED_AGAIN = 60  # records, for data sets filled with other rows than stand-ins
 
@@ -60,7 +61,15 @@ def _search(
             return _locate(plan, records, effort.n if len(rest) > 1 else 1, filling)
 
         size = {"records": _SEARCHED_AGAIN, "rounds": 6} if len(rest) > 1 else {}
-        found = search_pairs(calibrated.columns, plan.schema, weights, locate, seed=effort.seed, **size)
+        found = search_pairs(
+            calibrated.columns,
+            plan.schema,
+            weights,
+            locate,
+            seed=effort.seed,
+            absent=plan.budget.neighbours == ADD_REMOVE,
+            **size,
+        )
         if best is None or (found.l1, found.l2_squared) > (best[0].l1, best[0].l2_squared):
             best = found, filling
     assert best is not None

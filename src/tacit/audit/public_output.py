@@ -18,17 +18,19 @@ from tacit.audit.neighbours import Record, fillings, table
 from tacit.errors import RefusedError, TacitError
 from tacit.ledger import Ledger
 from tacit.plan import Plan
+from tacit.privacy.neighbours import ADD_REMOVE
 
 _SECRET = ("values", "id")  # what may differ: the noisy numbers, and the random name
 
 
-def same_in_public(plan: Plan, records: Sequence[Record], n: int, *, few: bool = False) -> Check:
+def same_in_public(plan: Plan, records: Sequence[Record | None], n: int, *, few: bool = False) -> Check:
     """Does anything but the noise tell neighbouring data sets apart? ``few`` is for mechanisms that take their time."""
     filling = fillings(plan)[0]
     cells = (None, "no such level", float("nan"), float("-inf"), 1e308)
     odd: list[Record] = [dict.fromkeys(filling, cell) for cell in cells[: 2 if few else None]]
-    first: tuple[Record, dict[str, Any]] | None = None
-    for record in (*records, *odd):
+    first: tuple[Record | None, dict[str, Any]] | None = None
+    nobody = [None] if plan.budget.neighbours == ADD_REMOVE else []
+    for record in (*records, *odd, *nobody):
         try:
             shown = _public(plan, record, n)
         except Exception as error:
@@ -41,7 +43,8 @@ def same_in_public(plan: Plan, records: Sequence[Record], n: int, *, few: bool =
             names = sorted(name for name in shown if shown.get(name) != first[1].get(name))
             words = f"The public part of a release depends on a row: {', '.join(names)}."
             return Check("public part", True, words, proof=True, witness=(first[0], record))
-    words = f"{len(records) + len(odd)} neighbouring data sets give releases that differ in nothing but the noise."
+    count = len(records) + len(odd) + len(nobody)
+    words = f"{count} neighbouring data sets give releases that differ in nothing but the noise."
     return Check("public part", False, words, proof=True)
 
 
@@ -67,7 +70,7 @@ def charged_once(plan: Plan, record: Record, n: int) -> Check:
     return Check("ledger", True, words, proof=True)
 
 
-def _public(plan: Plan, record: Record, n: int) -> dict[str, Any]:
+def _public(plan: Plan, record: Record | None, n: int) -> dict[str, Any]:
     release = boundary.privatize(table(plan, record, n, fillings(plan)[0]), plan, ledger=None)
     plain = release.to_plain()
     if (

@@ -26,28 +26,30 @@ class LargestDifferences:
 
     l1: Fraction
     l2_squared: Fraction
-    l1_pair: tuple[_Record, _Record]
-    l2_pair: tuple[_Record, _Record]
+    l1_pair: tuple[_Record, Any]
+    l2_pair: tuple[_Record, Any]
 
     def violates(self, claimed: Sensitivity) -> bool:
         """Whether a pair of records moves the statistic further than claimed."""
         return self.l1 > claimed.l1 or self.l2_squared > claimed.l2_squared
 
 
-Locate = Callable[[Sequence[_Record]], list[list[int]]]
-"""Where each record takes the statistic, in whole numbers: one vector a record, all else being equal."""
+Locate = Callable[[Sequence[Any]], list[list[int]]]
+"""Where each record, or None for nobody, takes the statistic, in whole numbers: one vector each, all else equal."""
 
 
 def search_sensitivity(
-    statistic: Statistic, schema: Schema, *, seed: int, records: int = 300, rounds: int = 20
+    statistic: Statistic, schema: Schema, *, seed: int, records: int = 300, rounds: int = 20, absent: bool = False
 ) -> LargestDifferences:
-    """Search over pairs of records for the largest change of a sum."""
+    """Search over pairs of records for the largest change of a sum; ``absent``: over records that come or go."""
     weights = statistic.sensitivity().relative_scales
 
-    def locate(some: Sequence[_Record]) -> list[list[int]]:
+    def locate(some: Sequence[Any]) -> list[list[int]]:
         return contributions(statistic, schema, some)
 
-    return search_pairs(statistic.columns, schema, weights, locate, seed=seed, records=records, rounds=rounds)
+    return search_pairs(
+        statistic.columns, schema, weights, locate, seed=seed, records=records, rounds=rounds, absent=absent
+    )
 
 
 def search_pairs(
@@ -59,18 +61,21 @@ def search_pairs(
     seed: int,
     records: int = 300,
     rounds: int = 20,
+    absent: bool = False,
 ) -> LargestDifferences:
     """Search over pairs of records: all pairs of a random pool, then improvement of the best one.
 
     ``locate`` is the code under attack; distances are in units of ``weights``. A record is changed cell by cell, and in
     all its numbers at once: where covariates lie in a ball, a pair is far apart by its directions, and those are not a
-    matter of one cell.
+    matter of one cell. ``absent`` is for add-remove: the second of each pair is then None, no record at all.
     """
     import numpy as np
 
     rng = np.random.default_rng(seed)
     candidates = {name: _candidates(schema.declared(name), rng) for name in columns}
     pool = _corners(candidates, records // 2) + [_random_record(candidates, rng) for _ in range(records // 2)]
+    if absent:
+        return _alone(schema, weights, locate, pool, candidates, rounds, rng)
     places = locate(pool)
     scaled = np.array([[float(v / w) for v, w in zip(row, weights, strict=True)] for row in places])
     best: dict[int, tuple[Fraction, tuple[_Record, _Record]]] = {}
@@ -86,14 +91,49 @@ def search_pairs(
     return LargestDifferences(best[1][0], best[2][0], best[1][1], best[2][1])
 
 
+def _alone(
+    schema: Schema,
+    weights: tuple[Fraction, ...],
+    locate: Locate,
+    pool: list[_Record],
+    candidates: Mapping[str, list[Any]],
+    rounds: int,
+    rng: Any,
+) -> LargestDifferences:
+    """The longest vectors of one record, by the same steps."""
+    nobody, *places = locate([None, *pool])
+    best: dict[int, tuple[Fraction, _Record]] = {}
+    for norm in (1, 2):
+        sizes = [_size(nobody, row, weights, norm) for row in places]
+        place = max(range(len(pool)), key=sizes.__getitem__)
+        size, own = sizes[place], pool[place]
+        for _ in range(rounds):
+            before = size
+            for name in candidates:
+                column = schema.declared(name)
+                fresh = [_random_cell(column, rng) for _ in range(4)]
+                trials = [{**own, name: c} for c in (*candidates[name], *fresh, *_beside(column, own[name]))]
+                reached = [_size(nobody, row, weights, norm) for row in locate(trials)]
+                most = max(range(len(trials)), key=reached.__getitem__)
+                if reached[most] > size:
+                    size, own = reached[most], trials[most]
+            if size == before:
+                break
+        best[norm] = (size, own)
+    return LargestDifferences(best[1][0], best[2][0], (best[1][1], None), (best[2][1], None))
+
+
 def contribution(statistic: Statistic, schema: Schema, record: Mapping[str, Any]) -> list[int]:
     """What one record adds to the statistic, through parsing, clamping and rounding."""
     return contributions(statistic, schema, [record])[0]
 
 
-def contributions(statistic: Statistic, schema: Schema, records: Sequence[Mapping[str, Any]]) -> list[list[int]]:
-    """What each record adds: all are parsed together and then summed one by one."""
-    cells = {name: [record[name] for record in records] for name in statistic.columns}
+def contributions(statistic: Statistic, schema: Schema, records: Sequence[Mapping[str, Any] | None]) -> list[list[int]]:
+    """What each record adds: all are parsed together and then summed one by one. None, nobody, adds nothing."""
+    if None in records:
+        there = iter(contributions(statistic, schema, [one for one in records if one is not None]))
+        return [[0] * len(statistic.entries) if one is None else next(there) for one in records]
+    cells = {name: [record[name] for record in records if record is not None] for name in statistic.columns}
     source = open_source(cells, statistic.columns, schema)
     found: list[list[int]] = []
     for batch in source.batches(schema, statistic.columns, statistic.batch_rows):

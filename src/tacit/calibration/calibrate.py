@@ -24,6 +24,7 @@ from tacit.models.model import Prior
 from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan, as_plan
 from tacit.posterior.convergence import MOST_DIVERGING
+from tacit.posterior.tree import LATENT_N
 
 PROBABILITIES = (0.5, 0.8, 0.95)
 _MANY_ROWS = 10_000  # from here on numpy's share of a simulation is large enough for threads to help
@@ -220,6 +221,9 @@ def calibrate(
     leapfrog steps can be several times faster, and are made for a GPU. Where they are too few draws are not
     independent, and a right posterior is called uncalibrated.
 
+    Where n is not public every trial has a number of rows of its own, Poisson with a mean that is uniform from n/2 to
+    3n/2, and n is ranked like a parameter.
+
     With scores in rounds the width of the default prior follows from the release, and nothing could be drawn from it
     beforehand: coefficients have the standard deviation `tacit.models.score_model.USUAL_SD` here, unless ``prior`` has
     a ``theta_sd``.
@@ -227,6 +231,8 @@ def calibrate(
     plan = as_plan(plan)
     local = isinstance(plan.mechanism, Local)
     problem = problem_of(plan, prior, n)
+    if non_private and not local and not plan.calibrated_mechanism().public_n:
+        raise expected("non_private", non_private, "to be left out where n is not public")
     if isinstance(problem.prior, ScorePrior):
         problem = replace(problem, prior=problem.prior.fixed())
     chosen = method_for(problem, method)
@@ -250,7 +256,10 @@ def calibrate(
         simulations.append(simulation)
         if progress is not None:
             progress(1)
-    truths = _by_number({name: [s.parameters[name] for s in simulations] for name in simulations[0].parameters}, 0)
+    drawn = {name: [s.parameters[name] for s in simulations] for name in simulations[0].parameters}
+    if problem.unknown_n:
+        drawn[LATENT_N] = [s.n for s in simulations]
+    truths = _by_number(drawn, 0)
     values = [s.numbers(problem.prior) for s in simulations]
     keep = keep_draws or non_private
     exact = None
@@ -270,7 +279,7 @@ def _simulations(
     """One simulated release a seed, in order."""
 
     def one(seed: int) -> Simulation:
-        return simulate(plan, n=n, seed=seed, prior=prior, misspecification=departure)
+        return simulate(plan, n=_rows(plan, n, seed), seed=seed, prior=prior, misspecification=departure)
 
     yield one(seeds[0])  # alone, so that what it imports is there when threads need it
     if n < _MANY_ROWS:
@@ -278,6 +287,16 @@ def _simulations(
         return
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         yield from pool.map(one, seeds[1:])
+
+
+def _rows(plan: Plan, n: int, seed: int) -> int:
+    """n, or where that is not public about as many."""
+    import numpy as np
+
+    if isinstance(plan.mechanism, Local) or plan.calibrated_mechanism().public_n:
+        return n
+    rng = np.random.default_rng([seed, 2])
+    return max(1, int(rng.poisson(rng.uniform(0.5, 1.5) * n)))
 
 
 def _studied(

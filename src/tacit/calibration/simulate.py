@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacit._support.renamed import renamed_arguments
 from tacit.boundary import collect, needed
 from tacit.calibration.misspecification import SHAPES, Misspecification
-from tacit.errors import expected
+from tacit.errors import InputError, expected
 from tacit.infer import (
     check_settings,
     cohorts_of,
@@ -27,6 +27,7 @@ from tacit.infer import (
     summary_of,
 )
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.person import PERSON
 from tacit.models.cohort_method import cohort_numbers, survey_sums
 from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Prior
@@ -59,15 +60,19 @@ class SeededEntropy:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A simulated release with what a real one hides: the true parameters and the exact sums, where sums are taken."""
+    """A simulated release with what a real one hides: the true parameters and the exact sums, where sums are taken.
+
+    ``n`` is the true number of rows, or of people where each counts once, whether the release says it or not.
+    """
 
     release: Release | Reports
     parameters: Mapping[str, Any]
     exact: tuple[int, ...]
+    n: int
 
     def numbers(self, prior: Prior | None = None) -> Any:
         """What a method is given: the released integers, or the summary of the reports; with scores the prior, too."""
-        problem = problem_of(self.release.plan, prior, self.release.n)
+        problem = problem_of(self.release.plan, prior, self.n)
         if isinstance(self.release, Release):
             return numbers_of(problem, [self.release])
         if problem.sites:  # of scores, which come with their points
@@ -84,6 +89,8 @@ class Simulation:
         release = self.release
         if not isinstance(release, Release):
             raise expected("kind", release.plan.mechanism.kind, "of [mechanism] to be one that takes sums of rows")
+        if release.n is None:
+            raise InputError("Expected the release to say its number of rows, for the posterior without noise.")
         problem = problem_for(release.plan.model, release.plan.schema, prior, release.n, release.noise)
         settings = check_settings(warmup=0, draws=draws, chains=1, seed=seed)
         arrays, _ = posterior_arrays(problem, "naive", settings, [self.exact], chains=1, seed=seed)
@@ -123,12 +130,13 @@ def simulate(
     if misspecification is not None:
         rows = misspecification.applied(rows, dict(parameters), plan.model, plan.schema, rng)
     if isinstance(plan.mechanism, Local):
-        return Simulation(_reports(rows, plan, seed), parameters, ())
+        return Simulation(_reports(rows, plan, seed), parameters, (), n)
     person = plan.mechanism.person
     if person is not None:
-        if n % person.max_rows:
+        if person.weight is None and n % person.max_rows:
             raise expected("n", n, f"to be a multiple of max_rows={person.max_rows}: everyone has that many rows")
-        rows = {**rows, person.id: [i // person.max_rows for i in range(n)]}
+        own = 1 if person.weight == PERSON else person.max_rows
+        rows = {**rows, person.id: [i // own for i in range(n)]}
     source = open_source(rows, *needed(plan))
     seen: list[Accumulator] = []
 
@@ -140,7 +148,7 @@ def simulate(
     _, values, noise_parameters = plan.calibrated_mechanism().carry_out(read, SeededEntropy(seed))
     release = Release(
         plan=plan,
-        n=n,
+        n=_said(plan, n),
         values=values,
         noise_parameters=noise_parameters,
         dataset=f"simulated-{seed}",
@@ -148,7 +156,12 @@ def simulate(
         simulated=True,
     )
     exact = [total for one in seen if isinstance(one, Sums) for total in one.totals]
-    return Simulation(release, parameters, tuple(exact))
+    return Simulation(release, parameters, tuple(exact), n)
+
+
+def _said(plan: Plan, n: int) -> int | None:
+    """n as a release says it."""
+    return n if plan.calibrated_mechanism().public_n else None
 
 
 def simulate_table(tables: PlausibleTables, place: int, *, plan: Plan, n: int, seed: int) -> Release:
@@ -171,7 +184,13 @@ def simulate_table(tables: PlausibleTables, place: int, *, plan: Plan, n: int, s
     _, values, noise_parameters = plan.calibrated_mechanism().carry_out(read, SeededEntropy(seed))
     name = f"simulated-{seed}"
     return Release(
-        plan=plan, n=n, values=values, noise_parameters=noise_parameters, dataset=name, id=name, simulated=True
+        plan=plan,
+        n=_said(plan, n),
+        values=values,
+        noise_parameters=noise_parameters,
+        dataset=name,
+        id=name,
+        simulated=True,
     )
 
 

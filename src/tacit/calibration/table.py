@@ -20,7 +20,7 @@ from tacit.errors import NO_ROWS, InputError, expected
 from tacit.infer import check_settings, method_for, numbers_of, posterior_arrays, problem_of
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.mechanism import CalibratedMechanism, Read
-from tacit.mechanisms.newton import ScoreRounds
+from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.models.model import Prior, Problem
 from tacit.models.moment_regression import MomentRegression
 from tacit.noise.entropy import OSEntropy

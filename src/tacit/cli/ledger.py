@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.shared import Json, print_json, say
+from tacit.privacy.neighbours import REPLACE_ONE
 
 app = typer.Typer(help="What has been spent on each dataset, and what is left.", no_args_is_help=True)
 
@@ -30,6 +31,9 @@ def new(
     person: Annotated[
         str | None, typer.Option("--person", metavar="ID", help="The total is for all rows of a person: the id column.")
     ] = None,
+    neighbours: Annotated[
+        str, typer.Option("--neighbours", help="replace-one, or add-remove where n is not public: of every release.")
+    ] = REPLACE_ONE,
     as_json: Json = False,
 ) -> None:
     """Open an account: the most ever to be spent on a dataset. Makes the ledger if it is not there."""
@@ -40,7 +44,8 @@ def new(
     from tacit.privacy.guarantees import guarantee_from_plain
 
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
-    total = guarantee_from_plain({name: value for name, value in said.items() if value is not None})
+    given = {name: value for name, value in said.items() if value is not None}
+    total = guarantee_from_plain({**given, "neighbours": neighbours})
     check_name("dataset", dataset)  # before a ledger is made for nothing
     unit = unit_of(person)
     with uninterrupted():
@@ -49,7 +54,7 @@ def new(
     if as_json:
         print_json(opened.to_plain())
         return
-    say(f"{dataset!r} has a total of {total.symbols}, for {unit_words(unit)}: {ledger}")
+    say(f"{dataset!r} has a total of {total.symbols}, for {unit_words(unit, total.neighbours)}: {ledger}")
 
 
 @app.command()

@@ -188,9 +188,8 @@ def privatize(
         return
     what = "noisy" if release.plan.mechanism.kind in ("noise", "newton") else "drawn"
     numbers = f"1 {what} number" if len(release.values) == 1 else f"{len(release.values)} {what} numbers"
-    unit = release.plan.mechanism.person
-    whom = f"{release.n:,} rows" if unit is None else f"{release.n // unit.max_rows:,} people"
-    say(f"Released {numbers} about {whom} of {release.dataset!r}: {output}")
+    whom = f"about {release.size}" if release.n is not None else "about an unknown number of rows"
+    say(f"Released {numbers} {whom} of {release.dataset!r}: {output}")
     say(f"Next, and free of any cost: tacit infer {shlex.quote(str(output))} -o posterior.nc")
     say(f"{release.guarantee.symbols}. {release.guarantee.sentence()}{about_responses(release.plan)}")
     for assumption in release.guarantee.assumes:

@@ -10,6 +10,9 @@ m and S come from rows that the family itself draws: nothing is asked of a famil
 central difference of the means of the same rows, that is rows made of the same random numbers, at v + h and v - h. The
 error of an estimate of J would be counted as information, however little there is. So J is estimated twice, from
 independent rows, and I is built from the product of the two, which is unbiased.
+
+Where n is not public it is one more parameter, flat beforehand, whose derivative of the mean is m: with W = (n S +
+D)^-1 it takes n^2 J'W m (m'W m)^-1 m'W J from I.
 """
 
 from __future__ import annotations
@@ -36,12 +39,13 @@ _SINGULAR = 1e-9  # of the largest eigenvalue: a combination of sums that does n
 class RowMoments:
     """Of one row, at one value of the parameters: the two estimates (entries, size) of J, and S (entries, entries).
 
-    ``rows`` is the number of rows that S was estimated from.
+    ``rows`` is the number of rows that S was estimated from. ``mean`` is m where n is not public.
     """
 
     jacobians: tuple[Any, Any]
     covariance: Any
     rows: int
+    mean: Any = None
 
     def information(self, n: int, noise: Any) -> Any:
         """I for ``n`` rows and noise with these standard deviations, none for exact sums; never below 0."""
@@ -51,6 +55,10 @@ class RowMoments:
             return np.zeros((self.jacobians[0].shape[1],) * 2)
         left, right = ((vectors[:, varies].T @ j) * n for j in self.jacobians)
         product = left.T @ (right / values[varies, None])
+        if self.mean is not None and np.any(noise):
+            along = vectors[:, varies].T @ self.mean
+            weighed = along / values[varies]
+            product -= np.outer(weighed @ left, weighed @ right) / (weighed @ along)
         # The inverse of a covariance that was estimated is too large, by this factor where there is no noise
         # (Kaufman 1967), and by less the more there is.
         sampled = n * np.einsum("ij,ij->j", vectors[:, varies], self.covariance @ vectors[:, varies]) / values[varies]
@@ -68,7 +76,8 @@ def row_moments(plan: Plan, statistic: Statistic, coordinates: Coordinates, at: 
     def mean(moved: Any, half: int) -> Any:
         return _mean(plan, statistic, one_of(coordinates.parameters(moved[None])), [seed, half])
 
-    return RowMoments(jacobians_by_halves(mean, at), np.atleast_2d(np.cov(each.T)), rows)
+    latent = each.mean(axis=0) if statistic.row_entries else None
+    return RowMoments(jacobians_by_halves(mean, at), np.atleast_2d(np.cov(each.T)), rows, latent)
 
 
 def jacobians_by_halves(value: Callable[[Any, int], Any], at: Any) -> tuple[Any, Any]:

@@ -88,7 +88,9 @@ class Points:
         """With coordinates by ``draws`` of the prior, at the parameters ``truths``; both have a leading axis."""
         coordinates = coordinates_of(dict(draws))
         at = coordinates.standard(dict(truths))
-        statistic = plan.model.statistic(plan.schema)
+        central = None if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
+        summed = isinstance(central, NoisySums)
+        statistic = central.statistic if summed and not central.public_n else plan.model.statistic(plan.schema)
         rows = tuple(row_moments(plan, statistic, coordinates, one, seed + i) for i, one in enumerate(at))
         return cls(plan, coordinates, at, rows, numbers_of(plan, dict(draws)), seed)
 

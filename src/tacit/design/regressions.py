@@ -14,7 +14,9 @@ from tacit.design.normal_equations import normal_equations
 from tacit.design.points import noise_of
 from tacit.design.table_parameters import check_levels_alike, table_parameters
 from tacit.design.table_widths import TableWidths
+from tacit.errors import expected
 from tacit.infer import prior_for, prior_of
+from tacit.mechanisms.local import Local
 from tacit.mechanisms.newton import Newton
 from tacit.models.linear import LinearRegression
 from tacit.models.linear_prior import LinearPrior
@@ -37,6 +39,8 @@ def regression_widths(
         several = PlausibleTables(plan, said, parameters or tables_for(len(plans) * len(sizes)), seed)
         return simulated_rounds(plans, sizes, several, prior, seed), clamped(plan, several.every())
     noises = [noise_of(one) for one in plans]
+    if not isinstance(plan.mechanism, Local) and not plan.calibrated_mechanism().public_n:
+        raise expected("n", "latent", "to be public for the design of a regression from sums: say scores in rounds")
     whole = prior_for(plan.model, plan.schema, prior)
     tables = PlausibleTables(plan, said, parameters or PARAMETERS, seed).every()
     if by_normal_equations(plan):

@@ -198,7 +198,8 @@ def _sizes(n: Any, plan: Plan) -> list[int]:
     several = [n] if isinstance(n, int) else n
     if not isinstance(several, Sequence) or isinstance(several, str) or not several:
         raise expected("n", n, "to be a whole number of rows, or a list of them")
-    rows = 1 if plan.mechanism.person is None else plan.mechanism.person.max_rows
+    person = plan.mechanism.person
+    rows = 1 if person is None or person.weight is not None else person.max_rows
     for one in several:
         if isinstance(one, bool) or not isinstance(one, int) or not 1 <= one <= _MOST_ROWS:
             raise expected("n", one, f"to be a whole number from 1 to {_MOST_ROWS}")

@@ -44,6 +44,17 @@ class Steps:
         self._left = 0
 
 
+class Silent:
+    """Progress that is told nothing of the rows, as their number is not public; only that they are about to be read."""
+
+    def __init__(self, progress: Progress) -> None:
+        if hasattr(progress, "expect"):
+            self.expect = progress.expect  # type: ignore[attr-defined]
+
+    def __call__(self, rows: int) -> None:
+        """Say nothing."""
+
+
 @dataclass(frozen=True)
 class Announced:
     """What a source says of itself before anything is paid: its number of rows, if it knows, and how its files are."""

@@ -16,6 +16,7 @@ from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event, event_from_plain
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee, guarantee_from_plain
+from tacit.privacy.neighbours import REPLACE_ONE
 
 UNREADABLE = (InputError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError)
 """What an entry that was made up may raise when it is read or priced."""
@@ -102,6 +103,10 @@ def _apply(entry: Entry, accounts: dict[str, Account], releases: set[str]) -> No
             account, unit = accounts[content["dataset"]], read_privacy_unit(content["unit"])
             if unit != account.unit:
                 raise InputError(f"its unit is {shown(unit)}, and that of the data set is {shown(account.unit)}")
+            relation = content.get("neighbours", REPLACE_ONE)
+            if relation != account.total.neighbours:
+                own = shown(account.total.neighbours)
+                raise InputError(f"its neighbours are {shown(relation)}, and those of the data set are {own}")
             event = event_from_plain(content["event"])
             account.bases[entry.number] = read_basis(event, content.get("basis"))
             account.charge(entry.number, event)

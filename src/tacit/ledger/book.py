@@ -14,6 +14,7 @@ from tacit.ledger.head import today
 from tacit.ledger.state import State, root
 from tacit.ledger.store import Transaction
 from tacit.privacy.events import Event
+from tacit.privacy.neighbours import REPLACE_ONE
 from tacit.version import __version__
 
 _KEPT = "what it keeps of its accounts is not what its last spend vouches for"
@@ -71,6 +72,7 @@ class Book:
             basis=event.basis.value,
             plan=plan_digest,
             unit=state.unit,
+            **({} if state.total.neighbours == REPLACE_ONE else {"neighbours": state.total.neighbours}),
             tacit=__version__,
             state=root(self._digests),
         )

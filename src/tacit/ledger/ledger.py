@@ -23,6 +23,7 @@ from tacit.ledger.state import State
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Filter
 from tacit.privacy.guarantees import Guarantee
+from tacit.privacy.neighbours import REPLACE_ONE
 
 if TYPE_CHECKING:
     from tacit.cell_screen import Published
@@ -66,6 +67,7 @@ class Ledger:
         """Set the ``total`` of a new data set. It can never be changed.
 
         It holds for each row or, with ``person``, for all rows of each person: the column that says whose a row is.
+        It also says a neighbour relation, and pays for releases under that relation alone.
         """
         check_name("dataset", name)
         unit = unit_of(person)
@@ -78,12 +80,15 @@ class Ledger:
                 raise expected("dataset", name, f"to be new; its total is {symbols} and cannot be changed")
             book.open_account(name, State(total, unit))
 
-    def spend(self, dataset: str, event: Event, plan_digest: str, person: str | None = None) -> Receipt:
+    def spend(
+        self, dataset: str, event: Event, plan_digest: str, person: str | None = None, neighbours: str = REPLACE_ONE
+    ) -> Receipt:
         """Charge ``event`` to ``dataset``; it is on the disk when this returns. Only then may the first row be read.
 
         An event that does not fit is refused, and nothing is written. What has been charged stays charged, also if no
         release comes of it: budget that may have been spent counts as spent. ``person`` is as in `new_dataset`: a
-        release that protects rows cannot be paid from a total about persons, nor the other way round.
+        release that protects rows cannot be paid from a total about persons, nor the other way round. Nor is one whose
+        price is for other ``neighbours`` than the total's.
         """
         if not isinstance(event, Event):
             raise expected("event", event, "to be an event of tacit.privacy.events")
@@ -95,6 +100,9 @@ class Ledger:
                 raise expected(
                     "unit", unit, f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}"
                 )
+            if neighbours != account.total.neighbours:
+                whose = f"the neighbour relation of dataset {dataset!r}: an account has one"
+                raise expected("neighbours", neighbours, f"of this release to be {account.total.neighbours!r}, {whose}")
             total = Filter(account.total)
             try:
                 why = None if total.admits(account.spent, event) else total.why_not(account.spent, event)

@@ -25,7 +25,8 @@ def words(ledger: Ledger, delta: float | None = None) -> list[str]:
 
 
 def _dataset(balance: Balance) -> list[str]:
-    lines = [f"{balance.dataset}: the total is {balance.total.symbols}, for {unit_words(balance.unit)}."]
+    whose = unit_words(balance.unit, balance.total.neighbours)
+    lines = [f"{balance.dataset}: the total is {balance.total.symbols}, for {whose}."]
     if balance.spends:
         paid = f"  Paid for: {_count(balance.spends, 'release')}"
         if balance.unfinished:

@@ -51,7 +51,7 @@ class NoisyPowerSums:
     def log_likelihood(self, distribution: ClampedDistribution, phi: Any, numbers: Any, variances: Any) -> Any:
         """N(numbers; n mean, n covariance + variances)."""
         mean, covariance = self.moments(distribution, phi)
-        return _log_normal(numbers - mean, covariance + jnp.diag(variances))
+        return log_normal(numbers - mean, covariance + jnp.diag(variances))
 
     def information(self, distribution: ClampedDistribution, phi: Any, _: Any, variances: Any) -> Any:
         """J'WJ, J the Jacobian of the expected sums and W their precision."""
@@ -204,7 +204,7 @@ def _as_arguments(piece: NoisyPowerSums | NoisyCounts) -> None:
         object.__setattr__(piece, name, argument(getattr(piece, name)))
 
 
-def _log_normal(residual: Any, covariance: Any) -> Any:
+def log_normal(residual: Any, covariance: Any) -> Any:
     """log N(residual; 0, covariance) up to a constant, for one or a few entries: Cholesky's method written out."""
     rows: list[list[Any]] = []
     total = 0.0

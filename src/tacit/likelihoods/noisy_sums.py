@@ -16,8 +16,8 @@ import numpy as np
 from jax.scipy.special import log_ndtr
 from numpy.polynomial.legendre import leggauss
 
-from tacit.likelihoods.clamped_distributions import ClampedDistribution
-from tacit.likelihoods.evidence import NoisyPowerSums
+from tacit.likelihoods.clamped_distributions import ClampedDistribution, power_moments
+from tacit.likelihoods.evidence import NoisyPowerSums, log_normal
 
 _NODES, _WEIGHTS = leggauss(32)
 _NORMAL_REACH, _LAPLACE_REACH = 8.0, 40.0  # standard deviations, scales
@@ -89,11 +89,19 @@ def log_marginal(piece: Any, distribution: ClampedDistribution, phi: Any, number
     """The log density of a piece's numbers given the parameters alone, up to a constant."""
     if not isinstance(piece, NoisyPowerSums):
         return piece.log_likelihood(distribution, phi, numbers, None)
-    mean, covariance = piece.moments(distribution, phi)
-    # Far below the noise; a distribution may have no spread at all.
-    covariance = covariance + (1e-9 * piece.n) ** 2 * np.eye(piece.size)
     if not np.all(piece.laplace):
         return piece.log_likelihood(distribution, phi, numbers, piece.scales**2 + (1e-9 * piece.n) ** 2)
-    if piece.size == 1:
-        return normal_laplace(numbers[0] - mean[0], jnp.sqrt(covariance[0, 0]), piece.scales[0])
-    return two_normal_laplace(numbers - mean, covariance, piece.scales)
+    mean, covariance = power_moments(distribution, phi, piece.powers)
+    return log_sums(piece.n, mean, covariance, numbers, piece.scales, laplace=True)
+
+
+def log_sums(n: Any, mean: Any, covariance: Any, numbers: Any, scales: Any, *, laplace: bool) -> Any:
+    """The log density of one or two noisy sums over ``n`` rows, of which one has ``mean`` and ``covariance``."""
+    # Far below the noise; a distribution may have no spread at all.
+    size, slight = len(scales), (1e-9 * n) ** 2
+    residual, covariance = numbers - n * mean, n * covariance + slight * np.eye(len(scales))
+    if not laplace:
+        return log_normal(residual, covariance + jnp.diag(scales**2))
+    if size == 1:
+        return normal_laplace(residual[0], jnp.sqrt(covariance[0, 0]), scales[0])
+    return two_normal_laplace(residual, covariance, scales)

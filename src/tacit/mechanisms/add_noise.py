@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
+from tacit.mechanisms.record_moves import n_is_public, record_moves, released_statistic
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
 from tacit.noise.noise import Noise
@@ -29,6 +30,7 @@ class NoisySums(CalibratedMechanism):
     statistic: Statistic
     sensitivity: Sensitivity
     noise: Noise
+    latent_n: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -39,6 +41,16 @@ class NoisySums(CalibratedMechanism):
     def entries(self) -> tuple[str, ...]:
         """Those of the statistic."""
         return self.statistic.entries
+
+    @property
+    def public_n(self) -> bool:
+        """Whether a release says n."""
+        return not self.latent_n
+
+    @property
+    def row_entries(self) -> tuple[int, ...]:
+        """Those of the statistic, where n is not public."""
+        return () if self.public_n else self.statistic.row_entries
 
     @property
     def basis(self) -> Basis:
@@ -58,8 +70,9 @@ class NoisySums(CalibratedMechanism):
     def event(self) -> Event:
         """The event of the noise.
 
-        Proof: what leaves is the sums plus noise that is independent of the rows. n is public under replace-one. The
-        proof of the noise's own event says what that costs for sums that differ by no more than ``sensitivity``. []
+        Proof: what leaves is the sums plus noise that is independent of the rows. n leaves only where it is public: the
+        same for all neighbours. The proof of the noise's own event says what that costs for sums that differ by no more
+        than ``sensitivity``, which is for the neighbour relation of the budget (`record_moves`). []
         """
         return self.noise.event(self.sensitivity)
 
@@ -72,9 +85,9 @@ class NoisySums(CalibratedMechanism):
         noise = self.noise.sample(1, entropy)[0]
         return tuple(s + int(e) for s, e in zip(collected.totals, noise, strict=True))
 
-    def check(self, values: tuple[int, ...], n: int) -> None:
+    def check(self, values: tuple[int, ...], n: int | None) -> None:
         """A row moves an entry by at most one unit; noise beyond 65536 scales has probability below e^-65536."""
-        limit = n * self.unit + 2**16 * max(self.noise.scales)
+        limit = (2**53 if n is None else n) * self.unit + 2**16 * max(self.noise.scales)
         if any(abs(v) > limit for v in values):
             raise InputError("Expected values to lie within n lattice units plus 65536 noise scales of 0.")
 
@@ -105,21 +118,25 @@ class AddNoise(Central):
         """The unit of privacy, where it is not a row."""
         return self.unit
 
+    @property
+    def takes_add_remove(self) -> bool:
+        """Every statistic says how long one record's vector is (`Statistic.addition`)."""
+        return True
+
     def calibrated_mechanism(
         self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
     ) -> NoisySums:
         """The model's statistic with the least noise for the budget, or with the noise that a release has."""
         if not model.methods:  # a release of it could be paid for and never be inferred
             raise expected("kind", self.kind, f'of [mechanism] to be "posterior-sample" for family {model.family}')
-        statistic = model.statistic(schema)
-        one_row = statistic.sensitivity()
-        sensitivity = one_row if self.unit is None else one_row.times(self.unit.max_rows)
+        statistic = released_statistic(model.statistic(schema), budget.neighbours, self.unit)
+        sensitivity = record_moves(statistic, budget.neighbours, self.unit)
         noise = noise_for(budget, sensitivity, self.law) if noise_parameters is None else noise_parameters
         if not isinstance(noise, Noise) or self.law not in (None, noise.kind):
             raise expected("noise", noise.kind, f"to be the plan's, {self.law}")
         if len(noise.scales) != len(statistic.entries):
             raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one per entry")
-        return NoisySums(statistic, sensitivity, noise)
+        return NoisySums(statistic, sensitivity, noise, latent_n=not n_is_public(budget.neighbours, self.unit))
 
     def noise_parameters_from_plain(self, plain: object) -> Noise:
         """Read a release's noise."""

@@ -71,13 +71,24 @@ class CalibratedMechanism(ABC):
         return None
 
     @property
+    def public_n(self) -> bool:
+        """Whether a release says how many rows it is about."""
+        return True
+
+    @property
+    def row_entries(self) -> tuple[int, ...]:
+        """Where n is not public, the places of the released numbers that add up to it, but for their noise."""
+        return ()
+
+    @property
     def passes(self) -> int:
         """How often the rows are read."""
         return 1
 
     @property
     def fills(self) -> bool:
-        """Whether a person's missing rows count as rows of stand-ins; otherwise they add nothing."""
+        """Whether a person's missing rows count as rows of stand-ins, where no weight is said; else they add
+        nothing."""
         return True
 
     @property
@@ -118,8 +129,8 @@ class CalibratedMechanism(ABC):
         return n, self.cross(collected, n, entropy), self.noise_parameters
 
     @abstractmethod
-    def check(self, values: tuple[int, ...], n: int) -> None:
-        """Refuse integers that cannot have been released about n rows."""
+    def check(self, values: tuple[int, ...], n: int | None) -> None:
+        """Refuse integers that cannot have been released about n rows; None where n is not public."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +168,11 @@ class Mechanism(ABC):
     def whole_rows(self) -> bool:
         """Whether the price is for replacing a whole row; if not, no ledger pays it, as its totals are about rows."""
         return True
+
+    @property
+    def takes_add_remove(self) -> bool:
+        """Whether its price has a proof for adding or removing a record; if not, for replacing one alone."""
+        return False
 
     def default_prior(self, model: Model, schema: Schema) -> Prior:
         """The prior that is used unless another is asked for: the family's."""

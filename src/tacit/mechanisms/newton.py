@@ -8,225 +8,31 @@ lattice. No distribution of the covariates is assumed anywhere: the root of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Self
 
 from tacit.bibliography import AVELLA_2023, Paper
-from tacit.errors import BROKEN, BrokenMediumError, InputError, did_you_mean, expected
-from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters, Read
+from tacit.errors import did_you_mean, expected
+from tacit.mechanisms.mechanism import Central, NoiseParameters
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
+from tacit.mechanisms.record_moves import n_is_public
+from tacit.mechanisms.round_prices import check_rounds, whole_price
+from tacit.mechanisms.score_rounds import NextPoint, ScoreRounds
 from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Model
 from tacit.models.score_model import ScoreLink, ScoreModel, ScorePrior
-from tacit.models.score_noise import MOST_ROUNDS, NoisyRound, ScoreNoise
+from tacit.models.score_noise import MOST_ROUNDS, ScoreNoise
 from tacit.models.score_round import Round
-from tacit.noise.calibration import base_scale, mu_squared_of, root_above
-from tacit.noise.discrete_laplace import DiscreteLaplace
-from tacit.noise.entropy import Entropy
-from tacit.noise.rounded_gaussian import RoundedGaussian
-from tacit.privacy.basis import Basis
-from tacit.privacy.events import Event, GaussianEvent, PureEvent
+from tacit.noise.calibration import mu_squared_of
 from tacit.privacy.guarantees import Guarantee, PureDP
-from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Schema
-from tacit.statistics.accumulator import Sums
 from tacit.statistics.clipped_scores import ClippedScores
-from tacit.statistics.score_region import POINT_UNIT
-from tacit.statistics.score_sensitivity import rounded_ratio
-from tacit.statistics.score_sums import LARGEST, ScoreSums
+from tacit.statistics.score_sums import ScoreSums
 
 _PURE = ((0.4, 0.25, 0.35), (0.5, 0.0, 0.0))  # few rounds and one matrix: Laplace noise on every entry of it is dear
-_STEP = Fraction(1, 10**12)
-NextPoint = Callable[[Sequence[Round], Sequence[Sequence[float]], int], Sequence[float]]
-
-
-@dataclass(frozen=True)
-class ScoreRounds(CalibratedMechanism):
-    """Sums of scores, and of information where ``matrix`` says so, at one point after the other, plus noise.
-
-    ``shares`` of the price belong to each round, and of a round the share ``matrix`` to its information; 0 is none.
-    ``price`` is mu^2 for Gaussian noise, epsilon for Laplace noise. ``people`` is the most rows of one unit of privacy.
-    ``past`` is the distribution that a release says it had; without it the points are still to be found.
-    """
-
-    sums: ScoreSums | ClippedScores
-    step: NextPoint
-    shares: tuple[Fraction, ...]
-    matrix: tuple[Fraction, ...]
-    price: Fraction
-    people: int
-    past: ScoreNoise | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of the covariates and the response."""
-        return self.sums.columns
-
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """Those of each round."""
-        found: list[str] = []
-        for place, share in enumerate(self.matrix):
-            names = self.sums.at(self.sums.point, matrix=share > 0).entries
-            found += [f"round {place + 1}: {name}" for name in names]
-        return tuple(found)
-
-    @property
-    def unit(self) -> int:
-        """That of scores and information."""
-        return self.sums.unit
-
-    @property
-    def basis(self) -> Basis:
-        """A proof: that of `event`."""
-        return Basis.PROVED
-
-    @property
-    def fills(self) -> bool:
-        """A row that a person does not have adds nothing."""
-        return False
-
-    def check_here(self) -> None:
-        """The likelihood has to work here, on made-up rows."""
-        if isinstance(self.sums, ClippedScores):
-            self.sums.likelihood.check_here()
-
-    @property
-    def one_process(self) -> bool:
-        """Where scores are computed by a compiled program: another machine's might round another way."""
-        return self.counted
-
-    @property
-    def counted(self) -> bool:
-        """Whether scores are cut, and each round counts how many rows that changed."""
-        return isinstance(self.sums, ClippedScores)
-
-    @property
-    def passes(self) -> int:
-        """One for each round."""
-        return len(self.shares)
-
-    @property
-    def noise_parameters(self) -> ScoreNoise:
-        """The rounds that a release has; else the first one, whose point is known beforehand."""
-        if self.past is not None:
-            return self.past
-        return ScoreNoise(self._noise, (self.round_at(0, (0,) * len(self.sums.coordinates)),))
-
-    @property
-    def _noise(self) -> str:
-        return DiscreteLaplace.kind if self.sums.laplace else RoundedGaussian.kind
-
-    def statistic(self, place: int, point: Sequence[int]) -> ScoreSums | ClippedScores:
-        """The sums of one round, counted from 0, at ``point``."""
-        share, ratio = self.matrix[place], None
-        if self.past is not None and share > 0:  # as its scales say, whatever share they came from
-            score, diagonal, *_ = self.past.rounds[place].scales
-            ratio = rounded_ratio(Fraction(diagonal, score))
-        sums = replace(self.sums, share=share or Fraction(1, 2), ratio=ratio)
-        return sums.at(tuple(point), matrix=share > 0)
-
-    def sensitivity(self, place: int, point: Sequence[int]) -> Sensitivity:
-        """How far replacing one unit of privacy moves the sums of one round.
-
-        Proof: for replace-one neighbours, in L1 and L2. For rows it is that of `ScoreSums`. A person has at most
-        ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is what missing rows add.
-        Paired off, two persons differ in at most ``people`` vectors, each pair by no more than `ScoreSums` claims with
-        ``empty``, for which a zero vector is one more row; the differences add up (`Sensitivity.times`). []
-        """
-        return self.statistic(place, point).sensitivity().times(self.people)
-
-    def round_at(self, place: int, point: Sequence[int]) -> NoisyRound:
-        """The noise of one round at ``point``: the least whole scales for its share of the price."""
-        moves, part = self.sensitivity(place, point), self.shares[place] * self.price
-        weights = moves.relative_scales
-        p, matrix = len(self.sums.coordinates), self.matrix[place] > 0
-        kept = [weights[0], weights[p], weights[p + 1] if p > 1 else weights[p]] if matrix else [weights[0]]
-        kept += [weights[-1]] if self.counted else []
-        if self.sums.laplace:
-            scales = [math.ceil(weight * moves.l1 / part) for weight in kept]
-        else:
-            scales = [root_above(weight**2 * moves.l2_squared / part) for weight in kept]
-        return NoisyRound(tuple(point), matrix, tuple(max(1, scale) for scale in scales))
-
-    def event(self) -> Event:
-        """What all rounds cost together.
-
-        Proof: for replace-one neighbours. Fix what rounds 1 to k - 1 released. Then theta_k is fixed, and round k is
-        the sums of `ScoreSums` at theta_k, which a unit moves by no more than `sensitivity`, plus noise of scales
-        that follow from it: by the proof of `RoundedGaussian` it is mu_k-GDP with mu_k^2 = l2_squared / base^2, or by
-        that of `DiscreteLaplace` epsilon_k-DP with epsilon_k = l1 / base, which `round_at` keeps at or below the share
-        of the price that the round has, whatever theta_k is. So its bound is a number fixed before the first row, and
-        adaptive composition adds them up: sqrt(sum mu_k^2)-GDP (Dong, Roth and Su 2022, Theorem 4 and Corollary 3), and
-        sum epsilon_k (Dwork, Rothblum and Vadhan 2010, Theorem III.1). zCDP, Renyi and approximate guarantees follow
-        from mu, as a mu-GDP output is a post-processing of N(mu, 1) against N(0, 1). Points are functions of
-        what was released. For rounds that have been, what their scales cost at their points is added up instead. []
-        """
-        if self.past is None:
-            total = self.price * sum(self.shares, Fraction(0))
-        else:
-            total = sum((self._spent(place) for place in range(self.passes)), Fraction(0))
-        return PureEvent(total) if self.sums.laplace else GaussianEvent(total, Fraction(0))
-
-    def _spent(self, place: int) -> Fraction:
-        one = self.noise_parameters.rounds[place]
-        moves = self.sensitivity(place, one.point)
-        base = base_scale(one.every_scale(), moves)
-        return moves.l1 / base if self.sums.laplace else moves.l2_squared / base**2
-
-    def accumulator(self) -> Sums:
-        """Sums of no rows, of the first round."""
-        return Sums(self.statistic(0, (0,) * len(self.sums.coordinates)))
-
-    def cross(self, collected: Any, n: int, entropy: Entropy) -> tuple[int, ...]:
-        """The first round alone: the others need the rows again (`carry_out`)."""
-        noise = ScoreNoise(self._noise, (self.noise_parameters.rounds[0],)).of_round(0).sample(1, entropy)[0]
-        return tuple(total + int(error) for total, error in zip(collected.totals, noise, strict=True))
-
-    def carry_out(self, read: Read, entropy: Entropy) -> tuple[int, tuple[int, ...], ScoreNoise]:
-        """All rounds, each of which reads the rows once: n, the released integers and the distribution with its
-        points.
-        """
-        rounds: list[NoisyRound] = []
-        values: list[int] = []
-        point = (0,) * len(self.sums.coordinates)
-        rows: int | None = None
-        for place in range(self.passes):
-            here = self.round_at(place, point)
-            n, collected = read(Sums(self.statistic(place, point)))
-            if rows not in (None, n):
-                raise BrokenMediumError(BROKEN)
-            rows = n
-            rounds.append(here)
-            noise_parameters = ScoreNoise(self._noise, tuple(rounds))
-            noise = noise_parameters.of_round(place).sample(1, entropy)[0]
-            assert isinstance(collected, Sums)
-            values += [total + int(error) for total, error in zip(collected.totals, noise, strict=True)]
-            point = self._after(noise_parameters, values, n)
-        assert rows is not None
-        return rows, tuple(values), ScoreNoise(self._noise, tuple(rounds))
-
-    def _after(self, noise_parameters: ScoreNoise, values: Sequence[int], n: int) -> tuple[int, ...]:
-        """The next point on the lattice, from released numbers alone; where none is found, the last one again."""
-        last = noise_parameters.rounds[-1].point
-        found: Sequence[float] = [t / POINT_UNIT for t in last]
-        with suppress(Exception):  # what it is given is public, so is how it fails
-            real = [[value / self.unit for value in some] for some in noise_parameters.split(list(values))]
-            found = self.step(noise_parameters.facts(self.unit), real, n)
-        if len(found) != len(last) or not all(map(math.isfinite, found)):
-            return last
-        return tuple(round(min(max(value, -LARGEST), LARGEST) * POINT_UNIT) for value in found)
-
-    def check(self, values: tuple[int, ...], n: int) -> None:
-        """A row moves an entry by at most ``largest``; noise beyond 65536 scales has probability below e^-65536."""
-        for one, some in zip(self.noise_parameters.rounds, self.noise_parameters.split(values), strict=True):
-            limit = n * self.sums.largest + 2**16 * max(one.scales)
-            if any(abs(value) > limit for value in some):
-                raise InputError("Expected values to lie within what n rows can add plus 65536 noise scales of 0.")
 
 
 @dataclass(frozen=True)
@@ -276,6 +82,11 @@ class Newton(Central):
         return self.unit
 
     @property
+    def takes_add_remove(self) -> bool:
+        """A row's score and information have a length of their own (`ScoreSums.addition`)."""
+        return True
+
+    @property
     def takes_offsets(self) -> bool:
         """The linear predictor of a row is part of its score, whatever it is made of."""
         return True
@@ -319,10 +130,31 @@ class Newton(Central):
             count = len(noise_parameters.rounds)
             shares = (Fraction(1, count),) * count
             matrix = tuple(Fraction(1, 2) if one.matrix else Fraction(0) for one in noise_parameters.rounds)
-        people = 1 if self.unit is None else self.unit.max_rows
-        found = ScoreRounds(sums, step, shares, matrix, _price(budget, self.kind), people, noise_parameters)
+        if isinstance(sums, ClippedScores) and not n_is_public(budget.neighbours, self.unit):
+            raise expected(
+                "neighbours",
+                budget.neighbours,
+                f"to be left out for family {model.family}: its number of rows is public",
+            )
+        found = ScoreRounds(
+            sums,
+            step,
+            shares,
+            matrix,
+            whole_price(budget, self.kind),
+            budget.neighbours,
+            self.unit,
+            noise_parameters,
+        )
         if noise_parameters is not None:
-            _check_noise(noise_parameters, found)
+            check_rounds(
+                noise_parameters,
+                len(sums.coordinates),
+                [share > 0 for share in matrix],
+                laplace=laplace,
+                counted=not found.public_n,
+                cut=found.counted,
+            )
         return found
 
     def _of_family(self, model: Model, schema: Schema) -> tuple[ScoreSums | ClippedScores, NextPoint]:
@@ -363,38 +195,10 @@ class Newton(Central):
         return cls(table.get("rounds"), table.get("shares"), table.get("matrix"), person_from_plain(table))
 
 
-def next_point(rounds: Sequence[Round], values: Sequence[Sequence[float]], n: int, link: ScoreLink) -> Sequence[float]:
+def next_point(
+    rounds: Sequence[Round], values: Sequence[Sequence[float]], n: float, link: ScoreLink
+) -> Sequence[float]:
     """Where the next round is taken, from what earlier ones released."""
     from tacit.models import score_steps
 
     return score_steps.next_point(rounds, values, n, link)
-
-
-def _check_noise(noise_parameters: ScoreNoise, calibrated: ScoreRounds) -> None:
-    """Refuse rounds that no release of this plan can have had."""
-    if noise_parameters.noise != (DiscreteLaplace.kind if calibrated.sums.laplace else RoundedGaussian.kind):
-        raise expected("law", noise_parameters.noise, "of the rounds to be the one that the plan's budget gets")
-    if any(one.counted != calibrated.counted for one in noise_parameters.rounds):
-        raise expected("scales", list(noise_parameters.rounds[0].scales), "to be as many as the plan's rounds have")
-    if [one.matrix for one in noise_parameters.rounds] != [share > 0 for share in calibrated.matrix]:
-        raise expected("rounds", len(noise_parameters.rounds), "to have scores and matrices where the plan has them")
-    p = len(calibrated.sums.coordinates)
-    if any(len(one.point) != p for one in noise_parameters.rounds):
-        raise expected("point", len(noise_parameters.rounds[0].point), f"of every round to have {p} coefficients")
-    if any(noise_parameters.rounds[0].point):
-        raise expected("point", list(noise_parameters.rounds[0].point), "of the first round to be 0")
-
-
-def _price(budget: Guarantee, kind: str) -> Fraction:
-    """All that rounds may cost together: epsilon, or the largest mu^2 (to 1e-12) whose event meets the budget.
-
-    Proof: the event of the number that is returned is asked whether it satisfies ``budget``. []
-    """
-    if isinstance(budget, PureDP):
-        return Fraction(budget.epsilon)
-    ideal, shrink = mu_squared_of(budget, kind), Fraction(0)
-    while not GaussianEvent(ideal * (1 - shrink), Fraction(0)).satisfies(budget):
-        shrink = 2 * shrink or _STEP
-        if shrink >= 1:
-            raise expected("budget", budget, "to be one that this noise can meet")
-    return ideal * (1 - shrink)

@@ -12,6 +12,7 @@ from tacit.mechanisms.dp_sgd.dp_sgd import DPSGD
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.newton import Newton
+from tacit.mechanisms.person import KEYS
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorSample
 from tacit.mechanisms.private_chain.private_chain import PrivateChain
 from tacit.models.likelihood_model import LikelihoodModel
@@ -49,7 +50,7 @@ def mechanism_from_plain(table: Mapping[str, Any], *, earlier: bool = False) -> 
     """Read the ``[mechanism]`` table of a plan file, or with ``earlier`` that of draws that are no longer made."""
     kind = table.get("kind")
     for name in table:
-        if kind is None and (hint := did_you_mean(name, ["kind"])):
+        if kind is None and name not in KEYS and (hint := did_you_mean(name, ["kind"])):
             raise expected("mechanism key", name, f"to be one that [mechanism] has{hint}")
     if not isinstance(kind, str) or kind not in MECHANISMS:
         known = ", ".join(f'"{name}"' for name in (*MECHANISMS, DEFAULT))

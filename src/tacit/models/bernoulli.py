@@ -13,6 +13,7 @@ from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import share_from_draws
 from tacit.models.effects import EffectDraws, effects_of_array, response_words
+from tacit.models.free_cells import free_counts_chain
 from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
@@ -46,6 +47,8 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
     c is beta-binomial, so the posterior is the mixture
 
         p(theta | z) = sum_c p(c | z) Beta(theta; a + c, b + n - c),    p(c | z) ~ BetaBinomial(c; n, a, b) noise(z - c)
+
+    Where n is not public, both counts are released with noise, and both are sampled (`free_cells`).
     """
 
     family: ClassVar[str] = "bernoulli"
@@ -79,6 +82,7 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
     def methods(self) -> Mapping[str, Method]:
         return {
             "exact": Method(_exact, thin=1, releases=True),
+            "gibbs": Method(_gibbs, thin=8, releases=True, known_n=False, unknown_n=True),
             "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
@@ -172,6 +176,17 @@ def _exact(problem: Problem, settings: SamplerSettings) -> Chain:
         return {"theta": theta, "count": count}, {}
 
     return chain
+
+
+def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
+    """Where n is not public: Gibbs sweeps over both latent counts, whose sum it is."""
+    prior = problem.prior
+    assert isinstance(prior, BetaPrior)
+
+    def described(key: Any, shares: Any, counts: Any) -> Arrays:
+        return {"theta": shares[:, 1], "count": counts[:, 1]}
+
+    return free_counts_chain(problem, [[prior.b, prior.a]], described, settings)
 
 
 def _shares(problem: Problem, settings: SamplerSettings) -> Chain:

@@ -13,6 +13,7 @@ from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import shares_from_draws
 from tacit.models.effects import EffectDraws, effects_of_array
+from tacit.models.free_cells import free_counts_chain
 from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
@@ -110,7 +111,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
     @property
     def methods(self) -> Mapping[str, Method]:
         return {
-            "gibbs": Method(_gibbs, thin=8),
+            "gibbs": Method(_gibbs, thin=8, unknown_n=True),
             "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
@@ -199,6 +200,10 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     assert isinstance(statistic, Counts)
     levels = len(statistic.levels)
     concentrations = np.array(prior.rows(levels))
+    if problem.unknown_n:
+        return free_counts_chain(
+            problem, concentrations, lambda key, shares, counts: {"theta": shares, "count": counts}, settings
+        )
     entry_of = np.zeros(levels, int)
     entry_of[list(statistic.counted)] = range(len(statistic.counted))
     counted = np.isin(np.arange(levels), statistic.counted)

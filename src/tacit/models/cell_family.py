@@ -18,6 +18,7 @@ from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.binned_prior import binned_concentrations
 from tacit.models.categorical import DirichletPrior
+from tacit.models.free_cells import free_counts_chain
 from tacit.models.groups import by_plain
 from tacit.models.levels import LEVEL_PROTOCOLS, MOST_TABLED, level_summary
 from tacit.models.local import LocalModel
@@ -133,7 +134,7 @@ class CellFamily(Model, LocalModel):
     def methods(self) -> Mapping[str, Method]:
         """Gibbs over the counts; NUTS on the shares for reports."""
         return {
-            "gibbs": Method(_gibbs, thin=8, sites=True, releases=True),
+            "gibbs": Method(_gibbs, thin=8, sites=True, releases=True, unknown_n=True),
             "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
@@ -194,6 +195,13 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
 
     (model, table), sites = _table(problem), problem.sites
     concentrations = np.array(model.concentrations(problem.prior, problem.schema))
+    if problem.unknown_n:
+
+        def free(key: Any, shares: Any, counts: Any) -> Arrays:
+            shape = (-1, *table.shape)
+            return model.described(key, shares.reshape(shape), counts.reshape(shape), problem.schema)
+
+        return free_counts_chain(problem, concentrations, free, settings)
     entry_of = np.zeros(table.cells, int)
     entry_of[list(table.counted)] = range(len(table.counted))
     counted = np.isin(np.arange(table.cells), table.counted)

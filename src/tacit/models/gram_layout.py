@@ -10,6 +10,7 @@ from tacit.models.model import Problem, Site
 from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
 from tacit.runtime.chain import Chain, Either
+from tacit.statistics.counted_rows import CountedRows
 from tacit.statistics.design import Product
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
@@ -49,12 +50,19 @@ def noisy_grams(problem: Problem) -> list[NoisyGram]:
     upper = {(int(j), int(k)): size + i for i, (j, k) in enumerate(zip(*np.triu_indices(size), strict=True))}
     places = gram.layout[0].values()
     order = np.array([p.k - 1 if p.j == 0 else upper[p.j - 1, p.k - 1] for p in places], dtype=int)
-    return [NoisyGram(size, order, float(site.n), site_noises(site, unit, len(order))) for site in problem.sites]
+    found: list[NoisyGram] = []
+    for site in problem.sites:
+        latent = site.n is None  # its noise is the last, and all else is for one row
+        found.append(
+            NoisyGram(size, order, 1.0 if latent else float(site.n or 0), site_noises(site, unit, len(order) + latent))
+        )
+    return found
 
 
 def gram_part(problem: Problem) -> tuple[Gram, int]:
     """The Gram statistic that the first entries of every release are, and the integer that stands for a real 1."""
     statistic = problem.statistic
+    statistic = statistic.counted if isinstance(statistic, CountedRows) else statistic
     assert isinstance(statistic, Gram | GramMoments)
     return statistic.gram if isinstance(statistic, GramMoments) else statistic, statistic.unit
 
@@ -64,6 +72,7 @@ def from_gram_part(chain: Chain, problem: Problem) -> Chain:
     import numpy as np
 
     used, all_entries = len(gram_part(problem)[0].entries), len(problem.statistic.entries)
+    used = all_entries if problem.unknown_n else used
     if used == all_entries:
         return chain
     releases = sum(len(site.noises) for site in problem.sites)
@@ -116,7 +125,7 @@ def free_grams(problem: Problem) -> list[CellGram]:
             gram_index=index,
             cross_index=np.array([_entry(products[j, p], number) for j in range(p)]),
             square_index=_entry(products[p, p], number),
-            n=float(site.n),
+            n=float(site.n or 0),
             noises=site_noises(site, unit, len(entries)),
         )
         for site in problem.sites

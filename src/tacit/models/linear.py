@@ -167,6 +167,7 @@ class LinearRegression(Regression, LocalModel):
                 sites=True,
                 releases=True,
                 surveys=True,
+                unknown_n=True,
                 papers=(HOFFMAN_2014,),
             ),
             "cell-moments": Method(
@@ -277,8 +278,24 @@ def _wishart(problem: Problem, settings: SamplerSettings) -> Chain:
 
     design = plain_design(problem)
     assert isinstance(problem.prior, LinearPrior)
+    if problem.unknown_n:
+        return _counted(problem, design, settings)
     _check_rows(problem, len(design.columns) + 2, "wishart")
     return from_gram_part(gram_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
+
+
+def _counted(problem: Problem, design: DesignMatrix, settings: SamplerSettings) -> Chain:
+    """The same with n among the unknowns."""
+    from tacit.samplers.counted_gram import counted_gram_chain
+
+    model = problem.model
+    assert isinstance(model, LinearRegression)
+    assert isinstance(problem.prior, LinearPrior)
+    if len(problem.sites) > 1 or model.moments != 2:
+        raise expected(
+            "release", len(problem.sites), "to be about one dataset, with moments = 2, where n is not public"
+        )
+    return counted_gram_chain(noisy_grams(problem)[0], problem.prior.numbers(design), settings)
 
 
 def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
@@ -296,7 +313,7 @@ def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
 
 
 def _check_rows(problem: Problem, least: int, method: str) -> None:
-    fewest = min(site.n for site in problem.sites)
+    fewest = min(site.n or 0 for site in problem.sites)
     if fewest < least:
         raise expected("n", fewest, f"to be at least {least} for the {method} method")
 

@@ -137,11 +137,14 @@ class Mean(Model, LocalModel):
         """Particles for the rows of one holder and for groups; by moments where sites or reports are pooled."""
         if self.by is None:
             return {
-                "particles": Method(particles, thin=1, releases=True),
+                "particles": Method(particles, thin=1, releases=True, unknown_n=True),
                 "moments": Method(moments, thin=1, sites=True, releases=True, surveys=True),
                 "naive": Method(naive, thin=1),
             }
-        return {"groups": Method(by_group, thin=1, releases=True), "naive": Method(naive_groups, thin=1)}
+        return {
+            "groups": Method(by_group, thin=1, releases=True, unknown_n=True),
+            "naive": Method(naive_groups, thin=1),
+        }
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """Noise on the number; none by group, whose label would have to be randomised, too."""

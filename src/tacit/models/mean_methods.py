@@ -41,14 +41,18 @@ def particles(problem: Problem, settings: SamplerSettings) -> Chain:
     """Weighted particles of the rows' own mean and spread, and of the population's."""
     import numpy as np
 
+    from tacit.samplers.counted_mean import CountedMean, counted_mean_chain
     from tacit.samplers.mean_particles import MeanProblem, mean_particles_chain
 
     prior, (site,) = problem.prior, problem.sites
     assert isinstance(prior, BoundedPrior)
     laplace = tuple(noise.limit == "laplace" for noise in site.noises)
     scales = np.array([n.scales if n.limit == "laplace" else n.sd for n in site.noises], np.float64)
-    given = MeanProblem(site.n, scales / problem.statistic.unit, laplace, prior.numbers)
-    chain, bounds = mean_particles_chain(given, settings), _bounds(problem)
+    scales, bounds = scales / problem.statistic.unit, _bounds(problem)
+    if site.n is None:
+        chain = counted_mean_chain(CountedMean(scales, laplace, prior.numbers), settings)
+    else:
+        chain = mean_particles_chain(MeanProblem(site.n, scales, laplace, prior.numbers), settings)
 
     def in_units(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)

@@ -44,13 +44,14 @@ class Prior:
 @dataclass(frozen=True)
 class Site:
     """Some rows that share nobody with another site: how many there are, and the noise of each release about them.
+    ``n`` is None where that is not public: it is then among the noisy numbers, and latent like the sums.
 
     Where the release is posterior draws instead of noisy sums, ``sample`` is their distribution, and there is no
     noise. Where it is scores in rounds, ``rounds`` says which of them have a matrix; points and scales come with the
     numbers. Where it is people's own reports of scores, ``cohorts`` says the same of every cohort.
     """
 
-    n: int
+    n: int | None
     noises: tuple[Noise, ...]
     sample: DrawParameters | None = None
     rounds: ScoreLayout | None = None
@@ -87,12 +88,19 @@ class Problem:
     @property
     def statistic(self) -> Statistic:
         """What was released."""
-        return self.model.statistic(self.schema)
+        own = self.model.statistic(self.schema)
+        return own.of_unknown_n() if self.unknown_n else own
+
+    @property
+    def unknown_n(self) -> bool:
+        """Whether the number of rows of some site is not public."""
+        return any(site.n is None for site in self.sites)
 
     @property
     def n(self) -> int:
-        """The number of rows; for methods that take one site."""
+        """The number of rows; for methods that take one site and must know it."""
         (site,) = self.sites
+        assert site.n is not None  # or the method would have been refused
         return site.n
 
     @property
@@ -136,7 +144,8 @@ class Method:
 
     ``thin`` says how many draws apart its draws can pass for independent, which is what calibration needs. ``sites``
     and ``releases`` say whether it pools several sites, and several releases about the same rows; ``surveys`` whether
-    it takes local reports, and ``central`` whether it takes releases at all. `cite` names its ``papers``.
+    it takes local reports, and ``central`` whether it takes releases at all; ``known_n`` and ``unknown_n`` whether it
+    takes sums over rows whose number is public, and is not. `cite` names its ``papers``.
     """
 
     build: Callable[[Problem, SamplerSettings], Chain]
@@ -145,6 +154,8 @@ class Method:
     releases: bool = False
     surveys: bool = False
     central: bool = True
+    known_n: bool = True
+    unknown_n: bool = False
     papers: tuple[Paper, ...] = ()
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
 from tacit.models.local import LocalModel
-from tacit.models.model import Method, Model, Prior, Problem
+from tacit.models.model import Method, Model, Prior, Problem, Site
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.domain import Block
 from tacit.protocols.local_randomizer import LatticeNumber, LocalRandomizer
@@ -34,6 +34,7 @@ from tacit.statistics.shape_check import ShapeCheck
 
 if TYPE_CHECKING:
     from tacit.likelihoods.clamped_distributions import ClampedDistribution
+    from tacit.likelihoods.counted_sums import CountedPowerSums
 
 _STEPS = 2**20  # of a device's lattice from 0 to 1: far finer than the noise of any report
 _MOST_COUNTS = 10_000
@@ -144,7 +145,7 @@ class OneNumber(Model, LocalModel):
     def methods(self) -> Mapping[str, Method]:
         """One method for all evidence, and the naive one."""
         return {
-            "likelihood": Method(_evidence, thin=1, sites=True, releases=True, surveys=True),
+            "likelihood": Method(_evidence, thin=1, sites=True, releases=True, surveys=True, unknown_n=True),
             "naive": Method(_naive, thin=1, sites=True),
         }
 
@@ -232,6 +233,9 @@ def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
     pieces: list[Any] = []
     for site in problem.sites:
         unit = problem.statistic.unit
+        if site.n is None:
+            pieces.append(_counted(problem, site))
+            continue
         laplace = tuple(noise.limit == "laplace" for noise in site.noises for _ in model.powers)
         scales = tuple(
             scale / unit
@@ -245,6 +249,20 @@ def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
     return _sums_alone(problem, _chain(problem, pieces, settings))
 
 
+def _counted(problem: Problem, site: Site) -> CountedPowerSums:
+    """The sums of a site and its number of rows, both with noise."""
+    from tacit.likelihoods.counted_sums import CountedPowerSums
+
+    if len(site.noises) > 1:
+        raise expected("releases", len(site.noises), "of the same rows to be one where n is not public")
+    noise, model = site.noises[0], problem.model
+    assert isinstance(model, OneNumber)
+    laplace = noise.limit == "laplace"
+    scales = noise.scales if laplace else noise.sd
+    kept = (*scales[: len(model.powers)], scales[-1])
+    return CountedPowerSums(model.powers, tuple(scale / problem.statistic.unit for scale in kept), laplace)
+
+
 def _sums_alone(problem: Problem, chain: Chain) -> Chain:
     """The chain, given the sums of each release without the counts of its shape check."""
     import numpy as np
@@ -255,7 +273,8 @@ def _sums_alone(problem: Problem, chain: Chain) -> Chain:
         return chain
     entries, size = len(problem.statistic.entries), len(model.powers)
     releases = sum(len(site.noises) for site in problem.sites)
-    kept = (entries * np.arange(releases)[:, None] + np.arange(size)).reshape(-1)
+    own = np.arange(size) if not problem.unknown_n else np.append(np.arange(size), entries - 1)
+    kept = (entries * np.arange(releases)[:, None] + own).reshape(-1)
 
     def alone(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         import jax.numpy as jnp
@@ -275,7 +294,8 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     assert isinstance(model, OneNumber)
     signed, size = model.coding(problem.schema).signed, len(model.powers)
     # Noise far below what a sum varies by: a covariance that is singular to rounding stays positive.
-    pieces = [NoisyPowerSums(s.n, model.powers, (1e-9 * s.n,) * size, (False,) * size) for s in problem.sites]
+    rows = [site.n or 0 for site in problem.sites]  # public, or the method would have been refused
+    pieces = [NoisyPowerSums(n, model.powers, (1e-9 * n,) * size, (False,) * size) for n in rows]
     chain = _chain(problem, pieces, settings)
 
     def feasible(released: Any, n: int) -> Any:
@@ -287,7 +307,7 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
 
     def naive(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = jnp.split(released, len(problem.sites))
-        moved = [feasible(part, site.n) for part, site in zip(parts, problem.sites, strict=True)]
+        moved = [feasible(part, n) for part, n in zip(parts, rows, strict=True)]
         return chain(key, jnp.concatenate(moved))
 
     return _sums_alone(problem, naive)
@@ -303,13 +323,15 @@ def _chain(problem: Problem, pieces: list[Any], settings: SamplerSettings) -> Ch
     assert isinstance(model, OneNumber)
     distribution = model.distribution(problem.prior, problem.schema)
     if all(map(closed, pieces)):
-        chain = (grid_1d_chain if distribution.size == 1 else importance_chain)(distribution, pieces, settings)
+        tabled = distribution.size == 1 and not problem.unknown_n
+        chain = (grid_1d_chain if tabled else importance_chain)(distribution, pieces, settings)
     else:
         chain = pooled_posterior_chain(distribution, pieces, settings)
 
     def original(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)
-        return model.original(draws, problem.schema), info
+        latent = {"n": draws["n"]} if "n" in draws else {}
+        return {**model.original(draws, problem.schema), **latent}, info
 
     return original
 

@@ -29,7 +29,13 @@ def exact_sums(
 
 
 def distances(
-    model: Model, schema: Schema, draws: Mapping[str, Any], n: int, values: Sequence[float], sds: Sequence[float]
+    model: Model,
+    statistic: Statistic,
+    schema: Schema,
+    draws: Mapping[str, Any],
+    n: int,
+    values: Sequence[float],
+    sds: Sequence[float],
 ) -> Any:
     """How many standard deviations each released number is from what ``draws`` expect of n rows and the noise.
 
@@ -37,18 +43,20 @@ def distances(
     few parameters to make rows of. For each draw m of the n rows are made, in groups, whose sums give the variance v of
     one row. With e the sums multiplied up to n, the released number has the mean of e and the variance
     Var(e) - v n^2 / m  +  v n  +  sd^2, to which Var(e) over the number of draws is added, as the mean is estimated.
+    Where draws have an ``n`` of their own, their sums are multiplied up to that.
     """
     import numpy as np
 
     rng = np.random.default_rng(0)
-    statistic = model.statistic(schema)
     groups = min(_GROUPS, n)
     each = min(n, _ROWS) // groups
     rows = groups * each
     count = len(next(iter(draws.values())))
     made: list[Any] = []
+    sizes: list[float] = []
     for i in np.linspace(0, count - 1, min(_DRAWS, count)).round().astype(int):
         one = {name: array[i] for name, array in draws.items()}
+        sizes.append(float(one.get("n", n)))
         try:
             made.append([exact_sums(model, schema, statistic, one, each, rng) for _ in range(groups)])
         except (KeyError, ValueError, np.linalg.LinAlgError):
@@ -57,7 +65,7 @@ def distances(
     if len(sums) < 2 or groups < 2:
         return None
     of_row = sums.var(axis=1, ddof=1).mean(axis=0) / each
-    scaled = sums.sum(axis=1) * (n / rows)
+    scaled = sums.sum(axis=1) * (np.array(sizes)[:, None] / rows)
     between = scaled.var(axis=0, ddof=1)
     variance = np.maximum(between - of_row * n**2 / rows, 0) + of_row * n + np.square(sds) + between / len(sums)
     return (np.asarray(values) - scaled.mean(axis=0)) / np.sqrt(variance)

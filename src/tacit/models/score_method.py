@@ -15,7 +15,7 @@ from tacit.models.score_round import Round
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 
-ScoreSite = tuple[Sequence[Round], Sequence[Any], int]
+ScoreSite = tuple[Sequence[Round], Sequence[Any], float]
 """The rounds of a site, their values in real units, and n."""
 
 

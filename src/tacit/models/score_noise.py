@@ -22,12 +22,14 @@ class NoisyRound:
     """One round on the lattice: its ``point`` in steps of 1 / `POINT_UNIT`, and the noise of what was released there.
 
     ``scales`` are those of a score, of an entry on the diagonal of the information and of one off it, in lattice units;
-    of a score alone where there was no ``matrix``. Where rows were cut there is one more, of their number.
+    of a score alone where there was no ``matrix``. Where rows were cut there is one more, of their number. ``rows`` is
+    that of the number of rows, where it was released, last.
     """
 
     point: tuple[int, ...]
     matrix: bool
     scales: tuple[int, ...]
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         if not self.point or any(abs(t) > LARGEST * POINT_UNIT for t in self.point):
@@ -46,6 +48,7 @@ class NoisyRound:
         """The scale of each released number: the scores, then the upper triangle of the information, row by row."""
         p = len(self.point)
         scores, count = (self.scales[0],) * p, self.scales[-1:] if self.counted else ()
+        count += () if self.rows is None else (self.rows,)
         if not self.matrix:
             return scores + count
         _, diagonal, off, *_ = self.scales
@@ -53,7 +56,8 @@ class NoisyRound:
 
     def to_plain(self) -> dict[str, Any]:
         """As it stands in a release."""
-        return {"point": list(self.point), "matrix": self.matrix, "scales": list(self.scales)}
+        plain = {"point": list(self.point), "matrix": self.matrix, "scales": list(self.scales)}
+        return plain if self.rows is None else {**plain, "rows": self.rows}
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,12 @@ class ScoreNoise:
         )
 
     def split(self, values: Any) -> list[Any]:
-        """The released numbers, round by round."""
+        """The released numbers, round by round, without the number of rows."""
         found: list[Any] = []
         start = 0
         for one in self.rounds:
             size = len(one.every_scale())
-            found.append(values[start : start + size])
+            found.append(values[start : start + size - (one.rows is not None)])
             start += size
         return found
 
@@ -132,7 +136,7 @@ class ScoreNoise:
             raise InputError(f"Expected the release's rounds to be a list of 1 to {MOST_ROUNDS}.")
         found: list[NoisyRound] = []
         for one in plain["rounds"]:
-            if not isinstance(one, Mapping) or set(one) != {"point", "matrix", "scales"}:
+            if not isinstance(one, Mapping) or set(one) - {"rows"} != {"point", "matrix", "scales"}:
                 raise InputError("Expected every round to say its point, matrix and scales.")
             if not isinstance(one["matrix"], bool):
                 raise expected("matrix", one["matrix"], "of a round to be true or false")
@@ -140,5 +144,7 @@ class ScoreNoise:
                 numbers = one[name]
                 if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
                     raise InputError(f"Expected the {name} of a round to be whole numbers.")
-            found.append(NoisyRound(tuple(one["point"]), one["matrix"], tuple(one["scales"])))
+            if "rows" in one and (type(one["rows"]) is not int or one["rows"] < 1):
+                raise InputError("Expected the rows of a round to be the scale of a noise, a whole number above 0.")
+            found.append(NoisyRound(tuple(one["point"]), one["matrix"], tuple(one["scales"]), one.get("rows")))
         return cls(plain["law"], tuple(found))

@@ -61,7 +61,7 @@ def release_card(release: Any) -> str:
     """What crossed the boundary in a `Release`."""
     paid = "without a ledger" if release.ledger is None else f"ledger entry {release.ledger['entry']}"
     lines = [
-        ("Dataset", f"{release.dataset}, n = {release.n:,}, release {release.id}"),
+        ("Dataset", f"{release.dataset}, {_n_of(release)}, release {release.id}"),
         ("Promise", f"{release.guarantee.symbols}. {release.guarantee.sentence()}"),
         ("Paid", "simulated: about made-up rows" if release.simulated else paid),
     ]
@@ -92,7 +92,7 @@ def posterior_card(posterior: Any) -> str:
     found = "".join(f"<p>{escape(effect.sentence)}</p>" for effect in posterior.effects()[:_MOST_ROWS])
     others = [warning for warning in posterior.warnings() if warning not in grave]
     notes = "".join(f'<p class="warn">{escape(warning)}</p>' for warning in others)
-    evidence = ", ".join(f"{one.dataset} (n = {one.n:,}, {_promise(one)})" for one in posterior.evidence)
+    evidence = ", ".join(f"{one.dataset} ({_n_of(one)}, {_promise(one)})" for one in posterior.evidence)
     lines = [("About", evidence), ("Method", f"{posterior.plan.model.family}, {posterior.method}")]
     summary = posterior.summary()
     rows = summary[:_MOST_ROWS]
@@ -171,6 +171,10 @@ def _scale(rows: Sequence[Any]) -> Scale | None:
     ends = [value for row in rows for value in (row.low, row.high)]
     finite = all(value - value == 0 for value in ends)
     return Scale.around(ends) if finite and max(ends) > min(ends) else None
+
+
+def _n_of(one: Any) -> str:
+    return f"n = {one.n:,}" if one.n is not None else one.size
 
 
 def _promise(one: Any) -> str:

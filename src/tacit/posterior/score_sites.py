@@ -15,12 +15,16 @@ from tacit.release import Release
 
 
 def score_sites(releases: Sequence[Release]) -> list[ScoreSite]:
-    """A site for each dataset. Rounds of several releases about the same rows follow each other: their noise is new."""
-    found: dict[str, tuple[list[Round], list[Any], int]] = {}
+    """A site for each dataset. A number of rows that is not public stands for itself as it was released, or for its
+    noise where that is more: the chain hardly asks for it. Rounds of several releases about the same rows follow each
+    other: their noise is new."""
+    found: dict[str, tuple[list[Round], list[Any], float]] = {}
     for one in releases:
         if not isinstance(one.noise_parameters, ScoreNoise):
             raise expected("release", one.id, "to have scores in rounds, like what it is pooled with")
-        rounds, values, _ = found.setdefault(one.dataset, ([], [], one.n))
+        number, sd = one.noisy_n
+        n = max(number, sd, 1.0) if one.n is None else one.n
+        rounds, values, _ = found.setdefault(one.dataset, ([], [], n))
         rounds += one.noise_parameters.facts(one.unit)
         values += [[value / one.unit for value in some] for some in one.noise_parameters.split(one.values)]
     return list(found.values())

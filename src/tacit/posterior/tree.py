@@ -18,6 +18,8 @@ from tacit.release import Release
 from tacit.reports import PublishedReports
 
 ATTRIBUTES = ("release", "prior", "method", "seed", "warmup", "inference_library")
+LATENT_N = "n"
+"""The parameter that is the number of rows, or of people where each counts once, where a release does not say it."""
 SCREENS = "screens"
 """The attribute that is there only where an inference was given screens."""
 _MOST_EVIDENCE = 1000
@@ -94,7 +96,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
     methods = {**plan.model.methods, **plan.model.draw_methods, **plan.model.score_methods, **plan.model.cohort_methods}
     if (
         len(lead) < 2
-        or not set(dims) - set(names) <= {*plan.model.site_parameters, "count"}  # which some methods leave out
+        or not set(dims) - set(names) <= {*plan.model.site_parameters, "count", LATENT_N}  # which some leave out
         or len(names) + len(others) < len(file.places)
         or file.attributes["method"] not in methods
         or not all(_NUMBER.fullmatch(file.attributes[name]) for name in ("seed", "warmup"))
@@ -133,9 +135,11 @@ def posterior_axes(
     ):  # nothing is said about the covariates
         return score_axes(plan.model, plan.schema)
     dims, coords = plan.model.dims(plan.schema), plan.model.coords(plan.schema)
+    latent = any(isinstance(one, Release) and one.n is None for one in evidence)
+    dims = {**dims, LATENT_N: ()} if latent else dims
     if len(datasets) < 2:
         return dims, coords
-    own = {name: ("site", *dims[name]) for name in plan.model.site_parameters}
+    own = {name: ("site", *dims[name]) for name in (*plan.model.site_parameters, *([LATENT_N] if latent else []))}
     return {**dims, **own}, {**coords, "site": datasets}
 
 

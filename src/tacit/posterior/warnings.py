@@ -64,7 +64,8 @@ def _about_the_fit(posterior: Posterior) -> list[str]:
         own = {n: v[:, site] if several and n in model.site_parameters else v for n, v in arrays.items()}
         values = [value / release.unit for value in release.values]
         sds = [float(sd) / release.unit for sd in release.noise.sd]
-        found = distances(model, schema, own, release.n, values, sds)
+        n = max(1, round(release.noisy_n[0]))
+        found = distances(model, release.plan.statistic(), schema, own, n, values, sds)
         for entry, distance in () if found is None else zip(release.entries, found, strict=True):
             if abs(distance) > abs(worst[1]):
                 worst = (entry, float(distance))

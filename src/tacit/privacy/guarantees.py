@@ -1,6 +1,7 @@
 """What is promised: one frozen dataclass for each definition of differential privacy.
 
-All are stated for the neighbour relation replace-one: two data sets of the same, public size that differ in one record.
+All are stated for a neighbour relation: ``replace-one``, two data sets of the same, public size that differ in one
+record, unless it is said to be ``add-remove``, two data sets of which one has one record more (`privacy.neighbours`).
 P and Q below are the distributions of the release on two such data sets, in either order.
 
     PureDP      P(S) <= e^epsilon Q(S)                       for every set S of releases
@@ -22,8 +23,7 @@ from typing import Any, ClassVar
 from tacit.bibliography import BUN_2016, DONG_2022, DWORK_2006, DWORK_2006_OURSELVES, MIRONOV_2017, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.privacy.basis import Basis
-
-REPLACE_ONE = "replace-one"
+from tacit.privacy.neighbours import ADD_REMOVE, REPLACE_ONE, checked_relation
 
 LARGEST_EPSILON = 1e12
 """Prices are computed right up to here; beyond, their digits are not checked, and nobody is protected long before."""
@@ -51,8 +51,7 @@ class Guarantee(ABC):
             most = _LARGEST.get(name, math.inf)
             if getattr(self, name) > most:
                 raise expected(name, getattr(self, name), f"to be at most {most:g}, far beyond what protects anybody")
-        if self.neighbours != REPLACE_ONE:
-            raise expected("neighbours", self.neighbours, "to be 'replace-one', the only relation with proofs")
+        checked_relation(self.neighbours)
         object.__setattr__(self, "assumes", _strings("assumes", self.assumes))
         if not isinstance(self.basis, Basis):
             raise expected("basis", self.basis, "to be Basis.PROVED or Basis.ASSUMED")
@@ -65,6 +64,11 @@ class Guarantee(ABC):
     @abstractmethod
     def _promise(self) -> str:
         """The promise in plain words, where it is proved."""
+
+    @property
+    def _adds(self) -> bool:
+        """Whether neighbours differ by a record that is there or not."""
+        return self.neighbours == ADD_REMOVE
 
     def sentence(self) -> str:
         """The promise in plain words, for somebody who must answer for the data."""
@@ -108,8 +112,8 @@ class PureDP(Guarantee):
         factor = _factor(self.epsilon)
         return (
             "This holds for whoever sees the release, whatever they know already. Had any one person's record been "
-            f"replaced by another, no conclusion drawn from the release would be more than {factor} times as likely, "
-            f"or less than 1/{factor} times as likely."
+            f"{'left out, or added' if self._adds else 'replaced by another'}, no conclusion drawn from the release "
+            f"would be more than {factor} times as likely, or less than 1/{factor} times as likely."
         )
 
 
@@ -132,7 +136,8 @@ class ApproxDP(Guarantee):
         a pair that shows the record with probability delta and is else epsilon-DP (Kairouz, Oh, Viswanath 2015).
         """
         return (
-            "Replacing any one person's record by another makes no conclusion drawn from this release more than "
+            f"{'Leaving out, or adding, any' if self._adds else 'Replacing any'} one person's record"
+            f"{'' if self._adds else ' by another'} makes no conclusion drawn from this release more than "
             f"{_factor(self.epsilon)} times as likely, plus a probability of {_shortest(self.delta)}. That addition is "
             f"a real allowance: a release that shows somebody's record outright with probability "
             f"{_shortest(self.delta)} would still keep this promise."
@@ -156,7 +161,7 @@ class ZCDP(Guarantee):
         P(L > rho + t) <= exp(-t^2 / (4 rho)).
         """
         tail = self.rho + 2 * math.sqrt(self.rho) * math.sqrt(-math.log(_RARE))
-        return _odds(self.symbols, "zero-concentrated differential privacy", self.rho, tail)
+        return _odds(self.symbols, "zero-concentrated differential privacy", self.rho, tail, adds=self._adds)
 
 
 @dataclass(frozen=True)
@@ -177,7 +182,9 @@ class GDP(Guarantee):
         """
         percent = min(100.0, math.ceil(1000 * NormalDist().cdf(self.mu / 2)) / 10)
         return (
-            "Telling from this release which of two records any one person has is at least as hard as telling which of "
+            "Telling from this release "
+            f"{'whether any one person is in the data' if self._adds else 'which of two records any one person has'} "
+            "is at least as hard as telling which of "
             f"two numbers, {_shortest(self.mu)} standard deviations apart, was measured once with normal error "
             f"(mu = {_shortest(self.mu)}). If both are equally likely beforehand, no guess is right more than "
             f"{percent:g}% of the time."
@@ -203,7 +210,7 @@ class RenyiDP(Guarantee):
         P(L > epsilon + t) <= exp(-(order - 1) t).
         """
         tail = self.epsilon - math.log(_RARE) / (self.order - 1)
-        return _odds(self.symbols, "Renyi differential privacy", self.epsilon, tail)
+        return _odds(self.symbols, "Renyi differential privacy", self.epsilon, tail, adds=self._adds)
 
 
 _BY_PARAMETERS: dict[frozenset[str], type[Guarantee]] = {
@@ -269,9 +276,10 @@ def _factor(log_factor: float) -> str:
     return f"{math.ceil(value * 10.0**digits) / 10.0**digits:.{max(0, digits)}f}"
 
 
-def _odds(symbols: str, name: str, mean: float, tail: float) -> str:
+def _odds(symbols: str, name: str, mean: float, tail: float, *, adds: bool) -> str:
+    between = "that any one person is in the data" if adds else "between any one person's record and a replacement"
     return (
-        f"This release moves anyone's odds between any one person's record and a replacement by a factor of at most "
+        f"This release moves anyone's odds {between} by a factor of at most "
         f"{_factor(mean)} on (geometric) average towards the truth, and by more than {_factor(tail)} with a "
         f"probability of at most one in a million ({name}, {symbols})."
     )

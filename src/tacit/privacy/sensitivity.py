@@ -10,15 +10,15 @@ from tacit.errors import expected
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Upper bounds on what replacing one record does to an integer statistic, in lattice units.
+    """Upper bounds on what one record does to an integer statistic, in lattice units, under a neighbour relation.
 
     Write D for the difference of the statistics of two records, entry by entry, and w for ``relative_scales``: entry i
     is to get noise of scale (base * w_i). Then over all pairs of records
 
         l1 >= sum_i |D_i| / w_i          l2_squared >= sum_i (D_i / w_i)^2
 
-    Both are exact rationals, so nothing is lost between the proof and the noise. The neighbour relation is replace-one
-    (n is public).
+    Both are exact rationals, so nothing is lost between the proof and the noise. Where nothing else is said, the
+    neighbour relation is replace-one; under add-remove D is the vector of the one record that is there or not.
     """
 
     l1: Fraction
@@ -39,6 +39,15 @@ class Sensitivity:
         It is attained when every replaced pair is the worst one. []
         """
         return Sensitivity(self.l1 * records, self.l2_squared * records**2, self.relative_scales)
+
+    def either(self, other: Sensitivity) -> Sensitivity:
+        """The bounds for whatever one of the two is about.
+
+        Proof: both claims have the same scales, and each bound is the larger one. []
+        """
+        if self.relative_scales != other.relative_scales:
+            raise expected("relative_scales", len(other.relative_scales), "to be those of the other claim")
+        return Sensitivity(max(self.l1, other.l1), max(self.l2_squared, other.l2_squared), self.relative_scales)
 
     @property
     def entries(self) -> int:

@@ -8,12 +8,14 @@ from tacit._support.printable import in_prose, statistic_in_prose
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import Central
+from tacit.mechanisms.person import PERSON
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.models.regression import Regression
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+from tacit.report.neighbour_text import verb
 
 _DEFINITIONS: dict[type[Guarantee], str] = {
     PureDP: "pure differential privacy",
@@ -45,11 +47,12 @@ def sensitivity_sentence(plan: Plan) -> str | None:
         return None
     unit = plan.mechanism.person
     whom = "one row" if unit is None else f"all {unit.max_rows} rows of one person"
+    whom = "one person" if unit is not None and unit.weight == PERSON else whom
     l1 = float(calibrated.sensitivity.l1 / calibrated.unit)
     l2 = float(calibrated.sensitivity.l2_squared) ** 0.5 / calibrated.unit
     weighted = "" if len(set(calibrated.sensitivity.relative_scales)) == 1 else ", each entry over its relative scale"
     return (
-        f"replacing {whom} moves the {_count(len(calibrated.entries), 'sum')} by at most {l1:.4g} in all (L1), or "
+        f"{verb(plan)} {whom} moves the {_count(len(calibrated.entries), 'sum')} by at most {l1:.4g} in all (L1), or "
         f"{l2:.4g} as a distance (L2){weighted}; a row adds at most 1 to any of them"
     )
 
@@ -71,8 +74,8 @@ def statement(plan: Plan) -> str:
     assumes = (*budget.assumes, *typed)
     given = f", assuming: {'; '.join(assumes)}" if assumes else ""
     holds = (
-        f"{what} satisfies {name} with {plan.budget.symbols} with respect to replacing {whose}; this holds against a "
-        f"recipient with any other knowledge and computing power, and no later analysis can weaken it{given}."
+        f"{what} satisfies {name} with {plan.budget.symbols} with respect to {verb(plan)} {whose}; this holds against "
+        f"a recipient with any other knowledge and computing power, and no later analysis can weaken it{given}."
     )
     if budget.basis is Basis.PROVED:
         return holds

@@ -12,9 +12,9 @@ def officer_rows(posterior: Posterior) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for one in posterior.releases:
         of = f" of release {one.id}" if several else ""
-        unit = one.plan.mechanism.person
-        count = f"{one.n:,} rows" if unit is None else f"{one.n // unit.max_rows:,} people"
-        rows.append((f"Data{of}", f"{one.dataset}, {count}; release {one.id}{' (simulated)' if one.simulated else ''}"))
+        rows.append(
+            (f"Data{of}", f"{one.dataset}, {one.size}; release {one.id}{' (simulated)' if one.simulated else ''}")
+        )
         rows.append((f"Promise{of}", promise_in_short(one.plan, one.guarantee)))
         rows.append((f"Price{of}", one.guarantee.symbols))
         receipt = (

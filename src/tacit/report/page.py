@@ -29,6 +29,7 @@ from tacit.report import commands
 from tacit.report.answer import answer_of, called, promise_in_short
 from tacit.report.densities import PosteriorNumber, density_plot, distinct, numbers
 from tacit.report.histograms import histogram_plots
+from tacit.report.neighbour_text import everyone, neighbours_in_words
 from tacit.report.officer import officer_rows
 from tacit.report.outlook import answering_splits, outlook
 from tacit.report.promise import PriceRow, prices, tradeoff_plot
@@ -132,6 +133,8 @@ def report(
         officer=officer_rows(posterior),
         posterior=posterior,
         datasets=_datasets(posterior),
+        neighbours_in_words=neighbours_in_words,
+        everyone=everyone,
         sampler=_sampler(posterior),
         promises=_promises(posterior),
         receipts=[one for one in posterior.releases if not one.simulated],

@@ -9,11 +9,11 @@ from tacit._support.printable import in_prose, statistic_in_prose
 from tacit.mechanisms.dp_sgd.dp_sgd import DescentPoint
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import CalibratedMechanism
-from tacit.mechanisms.newton import ScoreRounds
 from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.posterior_sample import PosteriorDraws
 from tacit.mechanisms.private_chain.private_chain import ChainDraws
 from tacit.mechanisms.registry import default_mechanism
+from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.models.draw_parameters import DrawParameters
 from tacit.models.likelihood import Likelihood
 from tacit.models.moment_regression import MomentRegression
@@ -22,6 +22,7 @@ from tacit.models.score_noise import ScoreNoise
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.report.cohort_text import about_cohort
+from tacit.report.neighbour_text import about_n, everyone
 from tacit.schema import Category
 from tacit.statistics.clipped_scores import ClippedScores
 
@@ -46,7 +47,7 @@ def _explained(plan: Plan) -> list[str]:
         f"Mechanism: {plan.mechanism.kind}, sums of the rows{_by_default(plan)}.",
         f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; {_unit(unit)}.",
         f"Releases: {len(statistic.entries)} noisy number{'s' if len(statistic.entries) > 1 else ''} "
-        f"({_some(statistic.entries)}), and the number of {'rows' if unit is None else 'people'}.",
+        f"({_some(statistic.entries)}), {about_n(plan)}.",
         f"Noise: {noise.kind}, standard deviation {' to '.join((sizes[0], sizes[-1])) if len(sizes) > 1 else sizes[0]}"
         " on each.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
@@ -60,7 +61,7 @@ def _explained(plan: Plan) -> list[str]:
         )
     lines += _about_shape(plan)
     if unit is not None:
-        lines.append(f"Everyone: {_filled_and_cut(unit)}")
+        lines.append(f"Everyone: {everyone(unit, fills=True)}")
     return [*lines, *(_about_column(name, plan) for name in statistic.columns), about_types()]
 
 
@@ -141,7 +142,7 @@ def _explain_rounds(plan: Plan) -> list[str]:
         "times, once for each round.",
         f"Reads: the column{'s' if len(calibrated.columns) > 1 else ''} {_names(calibrated.columns)}; {_unit(unit)}.",
         *(_about_round(calibrated, place, names) for place in range(calibrated.passes)),
-        f"Releases beside it: the point of each round, and the number of {'rows' if unit is None else 'people'}.",
+        f"Releases beside it: the point of each round, {about_n(plan)}.",
         f"Noise: {calibrated.noise_parameters.noise}. In later rounds its size follows from the point, and what is "
         "said above is what it would be at 0; the price is fixed beforehand.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
@@ -155,10 +156,7 @@ def _explain_rounds(plan: Plan) -> list[str]:
             f"rows say about any of them.{_PURE_HINT if calibrated.sums.laplace else ''}"
         )
     if unit is not None:
-        lines.append(
-            f"Everyone: at most {unit.max_rows} row{'s' if unit.max_rows > 1 else ''} of each person count. Of who has "
-            "more, a fixed choice counts and the rest is cut; who has fewer adds less."
-        )
+        lines.append(f"Everyone: {everyone(unit, fills=False)}")
     return [*lines, *(_about_column(name, plan) for name in calibrated.columns), about_types()]
 
 
@@ -322,15 +320,6 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _filled_and_cut(unit: Person) -> str:
-    if unit.max_rows == 1:
-        return "exactly 1 row of each person counts. Of who has more, a fixed choice counts and the rest is cut."
-    return (
-        f"exactly {unit.max_rows} rows of each person count. Who has fewer is filled up with rows of stand-ins, which "
-        "moves the result towards them. Of who has more, a fixed choice counts and the rest is cut."
-    )
-
-
 def about_responses(plan: Plan) -> str:
     """What has to be added to a promise that is not about whole rows; nothing for others."""
     if plan.mechanism.whole_rows:
@@ -345,7 +334,7 @@ def _unit(unit: Person | None) -> str:
 
 
 def _unit_plain(unit: Person | None) -> dict[str, Any]:
-    return {"unit": "row"} if unit is None else {"unit": "person", "id": unit.id, "max_rows": unit.max_rows}
+    return {"unit": "row"} if unit is None else unit.to_plain()
 
 
 def _names(columns: Iterable[str]) -> str:

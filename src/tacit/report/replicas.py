@@ -19,7 +19,10 @@ _MOST, _FEWEST = 200, 20  # replicas
 
 @dataclass(frozen=True)
 class ReplicaSite:
-    """Some rows that share nobody with another place: their name, how many they are, the releases about them."""
+    """Some rows that share nobody with another place: their name, how many they are, the releases about them.
+
+    Where that is not public, ``n`` is as it was released, and every replica has as many rows as its draw says.
+    """
 
     dataset: str
     n: int
@@ -31,7 +34,8 @@ def places(posterior: Posterior) -> tuple[ReplicaSite, ...]:
     found: dict[str, ReplicaSite] = {}
     for one in posterior.releases:
         noises = found[one.dataset].noises if one.dataset in found else ()
-        found[one.dataset] = ReplicaSite(one.dataset, one.n, (*noises, one.noise))
+        n = max(1, round(one.noisy_n[0]))
+        found[one.dataset] = ReplicaSite(one.dataset, n, (*noises, one.noise))
     surveys = [ReplicaSite(one.dataset, one.n, ()) for one in posterior.surveys]
     return (*found.values(), *surveys)
 
@@ -60,7 +64,7 @@ def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
     import numpy as np
 
     model, schema = posterior.plan.model, posterior.plan.schema
-    statistic = model.statistic(schema)
+    statistic = posterior.releases[0].plan.statistic() if posterior.releases else model.statistic(schema)
     all_places = places(posterior)
     arrays = {name: posterior.draws(name) for name in posterior.arrays()}
     sites = posterior.tree["posterior"].sizes.get("site", 1)
@@ -82,7 +86,7 @@ def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
                 one = exact_sums(model, schema, statistic, draw, made, rng)
             except (KeyError, ValueError, np.linalg.LinAlgError):  # a parameter that this method leaves out
                 return None
-            found.append(one * (place.n / made))
+            found.append(one * (float(draw.get("n", place.n)) / made))
         sums.append(np.array(found))
     return Replicas(all_places, chosen, rows, tuple(sums))
 

@@ -61,6 +61,8 @@ def split_uncertainty(posterior: Posterior, replicas: Replicas, *, seed: int = 0
     model, schema = posterior.plan.model, posterior.plan.schema
     own = any(name in posterior.arrays() for name in model.site_parameters)
     several = own and len(replicas.places) > 1
+    if any(one.n is None for one in posterior.releases):  # the naive method takes n for known
+        return []
     if "naive" not in model.methods or (several and not model.methods["naive"].sites):
         return []
     noise = _some_noise(posterior)

@@ -9,7 +9,8 @@ with mu and C the moments of one row (`bounded_number`). Half of the particles o
 release, which is the posterior itself where a group is large; half from the whole range, which bounds the weights where
 it is small or empty. The population is proposed around the rows, or from its prior. Groups share nothing but the number
 of all rows: given the others the size of a group is n less theirs, about normal with the moments of a first pass, and
-that factor enters the weights of the second. Draws of different groups are independent but for it.
+that factor enters the weights of the second. Draws of different groups are independent but for it. Where n is not known
+either, the size of each group is flat beforehand, groups share nothing, and n is the sum of their sizes.
 
 All rows of a small group may be at a bound, as in a column of many zeros. A density has no such point, and an interval
 would never reach the bound. So all are at the lower one with probability 0.45 (1 - m)^N, at the upper with 0.45 m^N.
@@ -46,7 +47,7 @@ _FREEDOM = 5.0
 
 @dataclass(frozen=True, eq=False)
 class GroupProblem:
-    """What is known beside the release: ``n`` rows in ``groups``, and the noise of each release (J, groups, 3)."""
+    """What is known beside a release: ``n`` rows, or None, in ``groups``; the noise of each release (J, groups, 3)."""
 
     n: Any
     groups: int
@@ -56,7 +57,7 @@ class GroupProblem:
     pooled: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", argument(self.n))
+        object.__setattr__(self, "n", None if self.n is None else argument(self.n))
         object.__setattr__(self, "scales", argument(self.scales))
 
     def log_noise(self, j: int, residual: Any) -> Any:
@@ -74,12 +75,13 @@ def group_means_chain(problem: GroupProblem, settings: SamplerSettings) -> Chain
         keys = jax.random.split(for_particles, problem.groups)
         each = keys, jnp.swapaxes(z, 0, 1), jnp.swapaxes(problem.scales, 0, 1)
         particles, logs = jax.lax.map(lambda one: _particles(one[0], one[1], one[2], problem, count), each)
-        weights = jax.nn.softmax(logs, axis=1)
-        mean = jnp.sum(weights * particles["count"], axis=1)
-        variance = jnp.sum(weights * (particles["count"] - mean[:, None]) ** 2, axis=1)
-        rest_mean, rest_variance = jnp.sum(mean) - mean, jnp.sum(variance) - variance + 0.25
-        left = problem.n[0] - particles["count"] - rest_mean[:, None]
-        logs = logs - left**2 / (2 * rest_variance[:, None])
+        if problem.n is not None:
+            weights = jax.nn.softmax(logs, axis=1)
+            mean = jnp.sum(weights * particles["count"], axis=1)
+            variance = jnp.sum(weights * (particles["count"] - mean[:, None]) ** 2, axis=1)
+            rest_mean, rest_variance = jnp.sum(mean) - mean, jnp.sum(variance) - variance + 0.25
+            left = problem.n[0] - particles["count"] - rest_mean[:, None]
+            logs = logs - left**2 / (2 * rest_variance[:, None])
         means = None
         efficiency = 1 / (jnp.sum(jax.nn.softmax(logs, axis=1) ** 2, axis=1) * count)
         if problem.pooled:
@@ -91,6 +93,8 @@ def group_means_chain(problem: GroupProblem, settings: SamplerSettings) -> Chain
         draws = {name: jnp.take_along_axis(values, chosen, axis=1).T for name, values in particles.items()}
         if means is not None:
             draws["mean"] = means.T
+        if problem.n is None:
+            draws["n"] = jnp.sum(draws["count"], axis=1)
         return draws, {"efficiency": jnp.full(settings.draws, jnp.min(efficiency))}
 
     return chain
@@ -108,7 +112,7 @@ def resample(key: Any, logs: Any, draws: int) -> Any:
 def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int) -> tuple[Arrays, Any]:
     """The particles of one group, and the logs of their weights; ``z`` and ``scales`` (J, 3)."""
     keys = jax.random.split(key, 9)
-    n, near, ends = problem.n[0], int(_ROWS_NEAR * count), int(_ROWS_END * count)
+    n, near, ends = jnp.inf if problem.n is None else problem.n[0], int(_ROWS_NEAR * count), int(_ROWS_END * count)
     far_ones, everything = count - near - ends, count
     count -= ends
     draw = jax.random.laplace if problem.laplace[0] else jax.random.normal

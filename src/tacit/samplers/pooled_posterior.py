@@ -25,6 +25,7 @@ from jax.scipy.special import gammaln, logsumexp
 
 from tacit.errors import expected
 from tacit.likelihoods.clamped_distributions import ClampedDistribution
+from tacit.likelihoods.counted_sums import CountedPowerSums
 from tacit.likelihoods.evidence import (
     BinnedReports,
     ExpandedReports,
@@ -40,7 +41,7 @@ _REACH = 3.5  # how far from the prior's mean the search may start, in its stand
 
 
 def distribution_geometry(
-    distribution: ClampedDistribution, evidence: Sequence[NoisyPowerSums | BinnedReports]
+    distribution: ClampedDistribution, evidence: Sequence[NoisyPowerSums | CountedPowerSums | BinnedReports]
 ) -> Geometry:
     """The posterior of the parameters of ``distribution`` given the variances of noise, and where to look for its
     peak.

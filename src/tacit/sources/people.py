@@ -12,7 +12,9 @@ right here by a rule that looks at one person at a time:
 * whoever has fewer gets empty rows, in which every cell is missing and takes its declared stand-in.
 
 So everyone contributes exactly ``max_rows`` rows. The number of rows that count is the number of people times
-``max_rows``: public whenever the number of people is. Replacing one person replaces at most ``max_rows`` rows.
+``max_rows``: public whenever the number of people is. Replacing one person replaces at most ``max_rows`` rows. Where a
+plan says a ``weight`` there are no empty rows: rows count as they are, or everybody with the mean of their rows
+(`take_in`), and `mechanisms.record_moves` says how far one person then moves the sums.
 
 Proof: Call two tables neighbours if they name the same number of people and differ in the rows of one person: all of
 them may change, their number too, and the identifier itself, to one that nobody else has. The rows that are kept of a
@@ -36,13 +38,16 @@ from hashlib import blake2b
 
 import numpy as np
 
+from tacit.mechanisms.person import PERSON, ROW, Person
 from tacit.schema import Identifier, Number, Schema
 from tacit.sources.base import Batch
+from tacit.statistics.accumulator import Accumulator, Sums
 
 
 @dataclass(frozen=True)
 class People:
     """What counts of everyone: ``kept``, the rows that were there, and ``empty`` times the one row ``filler``.
+    ``each`` says of every row that was kept how many rows its person has among them.
 
     How the ``rows`` that count divide into the two is a secret, for it tells how many rows people have.
     """
@@ -51,6 +56,7 @@ class People:
     kept: Batch
     empty: int
     filler: Batch
+    each: np.ndarray
 
 
 def by_person(
@@ -73,6 +79,7 @@ def by_person(
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     nth = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
     kept = order[nth < max_rows]
+    each = np.bincount(place[kept], minlength=len(places))[place[kept]]
     rows = len(places) * max_rows
     filler = {name: np.full(1, _stand_in(schema, name), kind) for name, kind in kinds.items()}
     return People(
@@ -80,7 +87,33 @@ def by_person(
         kept=Batch(len(kept), {name: values[kept] for name, values in cells.items()}),
         empty=rows - len(kept),
         filler=Batch(1, filler),
+        each=each,
     )
+
+
+def take_in(people: People, person: Person, collected: Accumulator, *, fills: bool) -> int:
+    """Add up what counts of everyone, as the ``weight`` of ``person`` says; n, the number of rows or of people.
+
+    People who count once: of those with k rows, for each k up to ``max_rows``, the exact sum of their rows is divided
+    by k and rounded down. So the sums depend on nobody's order, and each k is visited whether anybody has so many rows
+    or not.
+    """
+    if person.weight == PERSON:
+        assert isinstance(collected, Sums)  # or the plan is refused
+        for rows in range(1, person.max_rows + 1):
+            some, own = people.each == rows, collected.fresh()
+            of_them = Batch(int(some.sum()), {name: values[some] for name, values in people.kept.columns.items()})
+            for batch in of_them.split(collected.batch_rows):
+                own.add(batch.columns)
+            collected.merge([total // rows for total in own.totals])
+        return people.rows // person.max_rows
+    for batch in people.kept.split(collected.batch_rows):
+        collected.add(batch.columns)
+    if person.weight == ROW:
+        return people.kept.rows
+    if fills:
+        collected.add(people.filler.columns, times=people.empty)
+    return people.rows
 
 
 def _places(forms: np.ndarray, places: dict[bytes, int]) -> np.ndarray:

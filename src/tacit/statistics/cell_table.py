@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -61,12 +61,14 @@ class CellTable(Statistic):
     """The number of rows in each cell, on a lattice where one row counts as ``steps``.
 
     Cells are the combinations of the groups of ``by`` (None: all rows are one group) and of the bins or levels of
-    ``inner``, which change fastest. Of two cells only the second is counted, as n is public.
+    ``inner``, which change fastest. Of two cells only the second is counted, as n is public;
+    ``every`` counts both.
     """
 
     inner: Bins | Factors
     by: Factors | None = None
     steps: int = lattice.resolution(1)
+    every: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ class CellTable(Statistic):
     @property
     def counted(self) -> tuple[int, ...]:
         """The cells that are counted."""
-        return tuple(range(self.cells))[0 if self.cells > 2 else 1 :]
+        return tuple(range(self.cells))[0 if self.every or self.cells > 2 else 1 :]
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -97,6 +99,11 @@ class CellTable(Statistic):
         groups = [""] if self.by is None else [f", {group}" for group in self.by.named]
         names = [f"{name}{group}" for group in groups for name in named]
         return tuple(names[cell] for cell in self.counted)
+
+    @property
+    def row_entries(self) -> tuple[int, ...]:
+        """All, where every one is counted."""
+        return tuple(range(self.cells)) if self.every else ()
 
     @property
     def unit(self) -> int:
@@ -129,9 +136,21 @@ class CellTable(Statistic):
         and -steps in another: L1 norm 2 steps, squared L2 norm 2 steps^2. With only the second of two cells counted it
         is +steps or -steps in the one entry. Both are attained. []
         """
-        moved = 2 if self.cells > 2 else 1
+        moved = 2 if len(self.counted) > 1 else 1
         return Sensitivity(
             l1=Fraction(moved * self.steps),
             l2_squared=Fraction(moved * self.steps**2),
             relative_scales=(Fraction(1),) * len(self.entries),
         )
+
+    def addition(self) -> Sensitivity:
+        """A record is in one cell.
+
+        Proof: under add-remove the sums differ by ``steps`` in the entry of the record's cell, if it is counted, and by
+        nothing elsewhere: L1 norm steps, squared L2 norm steps^2. Both are attained. []
+        """
+        return Sensitivity(Fraction(self.steps), Fraction(self.steps**2), (Fraction(1),) * len(self.entries))
+
+    def of_unknown_n(self) -> CellTable:
+        """All cells are counted: no count follows from the others, and together they say how many rows there are."""
+        return replace(self, every=True)

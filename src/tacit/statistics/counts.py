@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,11 +18,13 @@ class Counts(Statistic):
 
     With two levels only the second one is counted: n is public, so the other count follows, and one number has half the
     sensitivity of two. With three or more all are counted: the last one is free and lets the noise average out.
+    ``every`` counts both of two, too, for releases where n is not public.
     """
 
     column: str
     levels: tuple[str, ...]
     steps: int = lattice.resolution(1)
+    every: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -32,12 +34,17 @@ class Counts(Statistic):
     @property
     def counted(self) -> tuple[int, ...]:
         """The codes of the levels that are counted."""
-        return tuple(range(len(self.levels)))[0 if len(self.levels) > 2 else 1 :]
+        return tuple(range(len(self.levels)))[0 if self.every or len(self.levels) > 2 else 1 :]
 
     @property
     def entries(self) -> tuple[str, ...]:
         """One number a counted level."""
         return tuple(f"{self.column}={self.levels[code]}" for code in self.counted)
+
+    @property
+    def row_entries(self) -> tuple[int, ...]:
+        """All, where every one is counted."""
+        return tuple(range(len(self.levels))) if self.every else ()
 
     @property
     def unit(self) -> int:
@@ -64,9 +71,21 @@ class Counts(Statistic):
         counted, it is +steps in one entry and -steps in another: L1 norm 2 steps, squared L2 norm 2 steps^2. With only
         the second of two levels counted it is +steps or -steps in the one entry. Both are attained. []
         """
-        moved = 2 if len(self.levels) > 2 else 1
+        moved = 2 if len(self.counted) > 1 else 1
         return Sensitivity(
             l1=Fraction(moved * self.steps),
             l2_squared=Fraction(moved * self.steps**2),
             relative_scales=(Fraction(1),) * len(self.entries),
         )
+
+    def addition(self) -> Sensitivity:
+        """A record is in one level.
+
+        Proof: under add-remove the sums differ by ``steps`` in the entry of the record's level, if it is counted, and
+        by nothing elsewhere: L1 norm steps, squared L2 norm steps^2. Both are attained. []
+        """
+        return Sensitivity(Fraction(self.steps), Fraction(self.steps**2), (Fraction(1),) * len(self.entries))
+
+    def of_unknown_n(self) -> Counts:
+        """All levels are counted: no count follows from the others, and together they say how many rows there are."""
+        return replace(self, every=True)

@@ -50,6 +50,11 @@ class GroupMoments(Statistic):
         return tuple(f"{self.column} {part}, {group}" for group in self.by.named for part in PARTS)
 
     @property
+    def row_entries(self) -> tuple[int, ...]:
+        """All: a row is spread over them."""
+        return tuple(range(len(self.entries)))
+
+    @property
     def unit(self) -> int:
         """The square of the steps."""
         return self.steps**2
@@ -88,3 +93,15 @@ class GroupMoments(Statistic):
         return Sensitivity(
             Fraction(2 * self.unit), Fraction(2) * Fraction(self.unit) ** 2, (Fraction(1),) * len(self.entries)
         )
+
+    def addition(self) -> Sensitivity:
+        """A row weighs one unit, whatever its number.
+
+        Proof: under add-remove the sums differ by one row's b(u), none of whose entries is negative and which add up
+        to one unit: L1 norm 1, squared L2 norm |b(u)|^2 <= |b(u)|_1^2 = 1, in units. A row at a bound attains both. []
+        """
+        return Sensitivity(Fraction(self.unit), Fraction(self.unit) ** 2, (Fraction(1),) * len(self.entries))
+
+    def of_unknown_n(self) -> GroupMoments:
+        """Itself: its entries add up to the number of rows."""
+        return self

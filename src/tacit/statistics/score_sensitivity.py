@@ -192,6 +192,28 @@ class ScorePairs:
         size = score * region.nonzero * float(np.abs(rho).max()) + matrix * off * region.nonzero**2 * float(omega.max())
         return best + 8 * _MARGIN * size
 
+    def alone(self, scales: Sequence[Fraction], *, matrix: bool) -> Sensitivity:
+        """How long the vector of one row is, under ``scales`` as `score_sensitivity` makes them, in lattice units.
+
+        Proof: under add-remove two neighbours differ by one row's (rho q, omega q q'). With a = 1, b the weight of the
+        diagonal and g that of the other entries over it, squared entries off the diagonal count twice in the Frobenius
+        norm and at most twice here: the squared norm is at most |q|^2 rho^2 + b^2 |q|^4 omega^2 <= S rho^2 + b^2 S^2
+        omega^2. N entries of q are not 0, none above 1 in size: in L1 it is at most N |rho| + b (N + g C(N, 2)) omega.
+        Both are convex in (rho, omega), so largest at a vertex of the polygons. []
+        """
+        import numpy as np
+
+        rho, omega = (np.abs(some) for some in self._vertices)
+        p, unit = len(self.point), self.table.score_unit * STEPS
+        b = float(1 / scales[p]) if matrix else 0.0
+        off = float(scales[p] / scales[p + 1]) * (1 + 1e-12) if matrix and p > 1 else 0.0
+        square, n = self.region.square / STEPS**2, self.region.nonzero
+        squared = float((square * rho**2 + (b * square * omega) ** 2).max()) * (1 + _MARGIN)
+        l1 = float((n * rho + b * (n + off * math.comb(n, 2)) * omega).max()) * (1 + _MARGIN)
+        found = _rounded_up(squared) * unit**2
+        root = Fraction(math.isqrt(math.ceil(len(scales) * found)) + 1)
+        return Sensitivity(max(min(_rounded_up(l1) * unit, root), Fraction(1)), max(found, Fraction(1)), tuple(scales))
+
     def _l1_of(self, parts: Sequence[Any], a: float, b: float, g: float) -> Any:
         """The L1 distance of the head of this file for six parts, the largest over o and m.
 

@@ -176,6 +176,24 @@ class ScoreSums(Statistic):
         """
         return _sensitivity(self)
 
+    @property
+    def addition_attained(self) -> tuple[float, float]:
+        """Bounds: norms and etas of vectors are taken as if they could be chosen apart from each other."""
+        return 0.15, 0.15
+
+    def addition(self) -> Sensitivity:
+        """See `ScorePairs.alone`, which holds the proof.
+
+        Proof: a row adds rho q and omega q q', as in `sensitivity`. []
+        """
+        return _addition(self)
+
+
+@lru_cache(maxsize=256)
+def _addition(sums: ScoreSums) -> Sensitivity:
+    pairs = ScorePairs(sums.table, sums.region, sums.point, sums.empty)
+    return pairs.alone(sums.sensitivity().relative_scales, matrix=sums.matrix)
+
 
 @lru_cache(maxsize=256)
 def _sensitivity(sums: ScoreSums) -> Sensitivity:

@@ -71,3 +71,13 @@ class ShapeCheck(Statistic):
             own.l2_squared + 2 * Fraction(self.unit) ** 2 / w**2,
             (*own.relative_scales, *(w,) * len(CELLS)),
         )
+
+    def addition(self) -> Sensitivity:
+        """That of the sums, and one row in one cell.
+
+        Proof: under add-remove a record adds its own sums and one unit to the count of its cell. A record at the upper
+        bound attains both bounds of the sums, and it is in a cell, so the norms add up. []
+        """
+        own, w = self.sums.addition(), self.sensitivity().relative_scales[-1]
+        step = self.unit / w
+        return Sensitivity(own.l1 + step, own.l2_squared + step**2, self.sensitivity().relative_scales)

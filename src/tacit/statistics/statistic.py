@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from tacit.privacy.sensitivity import Sensitivity
@@ -49,6 +50,33 @@ class Statistic(ABC):
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
         """How far replacing one record moves the sum, in lattice units, with its proof."""
+
+    def addition(self) -> Sensitivity:
+        """How far one record more, or less, moves the sum, in lattice units; its scales are those of `sensitivity`.
+
+        Proof: under add-remove the sums differ by one record's vector v. No entry of it exceeds one unit in size, so
+        sum |v_i| / w_i is at most the sum of unit / w_i, and sum (v_i / w_i)^2 at most the sum of (unit / w_i)^2. A
+        statistic whose entries cannot all be that large at once says less. []
+        """
+        scales = self.sensitivity().relative_scales
+        steps = [self.unit / scale for scale in scales]
+        return Sensitivity(sum(steps, Fraction(0)), sum((step**2 for step in steps), Fraction(0)), scales)
+
+    def of_unknown_n(self) -> Statistic:
+        """What is released in its place where the number of rows is not public: the same sums, and that number."""
+        from tacit.statistics.counted_rows import CountedRows
+
+        return CountedRows(self)
+
+    @property
+    def row_entries(self) -> tuple[int, ...]:
+        """The places of the entries that add up to the number of rows; none unless it is released with the sums."""
+        return ()
+
+    @property
+    def addition_attained(self) -> tuple[float, float]:
+        """The shares of the claims of `addition` that some record is known to reach, as `attained`."""
+        return 0.999, 0.999
 
     @property
     def attained(self) -> tuple[float, float]:

@@ -1,0 +1,51 @@
+"""What a plan takes for neighbours, whose rows count and how, and what is known of their number, in words."""
+
+from __future__ import annotations
+
+from tacit.mechanisms.person import PERSON, ROW, Person
+from tacit.plan import Plan
+from tacit.privacy.neighbours import ADD_REMOVE
+
+_CUT = "Of who has more, a fixed choice counts and the rest is cut."
+
+
+def verb(plan: Plan) -> str:
+    """What is done to a record to make a neighbour."""
+    return "adding or removing" if plan.budget.neighbours == ADD_REMOVE else "replacing"
+
+
+def about_n(plan: Plan) -> str:
+    """What a release says of the number of rows, as the end of a sentence about what it releases."""
+    unit = plan.mechanism.person
+    what = "rows" if unit is None or unit.weight == ROW else "people"
+    if plan.calibrated_mechanism().public_n:
+        return f"and the number of {what}"
+    return f"which tell the number of {what} as well, with noise: it is not public"
+
+
+def neighbours_in_words(plan: Plan) -> str:
+    """Who is protected, and what is public: two neighbours differ by this."""
+    unit = plan.mechanism.person
+    public = plan.calibrated_mechanism().public_n
+    if unit is None:
+        return f"{verb(plan)} one row, and the number of rows is {'' if public else 'not '}public"
+    added = plan.budget.neighbours == ADD_REMOVE
+    return (
+        f"{verb(plan)} one person, with all rows that have the same value of {unit.id}, and the number of "
+        f"{'people is not' if added else 'people is'} public"
+    )
+
+
+def everyone(unit: Person, *, fills: bool) -> str:
+    """How the rows of a person count; ``fills`` says whether stand-ins fill up where no weight is said."""
+    rows = f"{unit.max_rows} row{'s' if unit.max_rows > 1 else ''}"
+    if unit.weight == PERSON:
+        return f"everybody counts once, with the mean of at most {rows}. {_CUT}"
+    if unit.weight == ROW or not fills:
+        return f"at most {rows} of each person count, and who has fewer adds fewer. {_CUT}"
+    if unit.max_rows == 1:
+        return f"exactly 1 row of each person counts. {_CUT}"
+    return (
+        f"exactly {rows} of each person count. Who has fewer is filled up with rows of stand-ins, which results are "
+        f"then about: nothing is inferred from them, so say weight. {_CUT}"
+    )
