@@ -1,4 +1,4 @@
-"""Scores in rounds as a calibrated mechanism: what each round releases, its noise, the price of all, and the next point."""
+"""Scores in rounds, calibrated: what each round releases, its noise, the price of all, and where the next is taken."""
 
 from __future__ import annotations
 

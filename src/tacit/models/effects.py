@@ -19,7 +19,7 @@ from tacit.statistics.design import Indicator, Scaled
 if TYPE_CHECKING:
     from tacit.models.regression import DesignMatrix
 
-Scale = Literal["amount", "share", "difference", "odds", "rate"]
+EffectScale = Literal["amount", "share", "difference", "odds", "rate"]
 """How an effect is read: as it is, as a percentage, as so much higher, or as so many times the odds or the rate."""
 
 
@@ -34,7 +34,7 @@ class EffectDraws:
     """
 
     name: str
-    scale: Scale
+    scale: EffectScale
     values: Any
     before: str
     after: str = ""
@@ -73,7 +73,7 @@ def effects_of_array(
     values: Any,
     axes: Sequence[Sequence[str]],
     words: Callable[..., tuple[str, str, str]],
-    scale: Scale = "amount",
+    scale: EffectScale = "amount",
 ) -> list[EffectDraws]:
     """One effect for each entry of ``values`` (draws, ...); ``words`` makes name, before and after of its labels."""
     found: list[EffectDraws] = []
@@ -85,7 +85,7 @@ def effects_of_array(
 
 
 def effects_of_coefficients(
-    coefficients: Mapping[str, Any], design: DesignMatrix, scale: Scale, outcome: str
+    coefficients: Mapping[str, Any], design: DesignMatrix, scale: EffectScale, outcome: str
 ) -> list[EffectDraws]:
     """What a step of each covariate goes with, from ``coefficients`` by name in the units of the data.
 

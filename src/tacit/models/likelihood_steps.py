@@ -29,7 +29,7 @@ _USUAL_VARIANCE = 0.12  # of a column in mapped units
 
 
 @dataclass(frozen=True)
-class Fit:
+class AnchoredFit:
     """The anchor, the bend of stand-in rows there, and the mean and the root of the covariance of covariates."""
 
     anchor: Any
@@ -48,7 +48,7 @@ def fitted(
     n: float,
     said: ScorePrior,
     moves: int,
-) -> Fit:
+) -> AnchoredFit:
     """The anchor for what was released: the last point, moved ``moves`` times towards the estimate around it.
 
     Each move is of limited size, as stand-in rows are bent for where they are taken from.
@@ -87,7 +87,7 @@ def fitted(
             if size < 1e-3:
                 break
         bend = bent()
-    return Fit(anchor, bend, mean, root, prior_mean, prior_sd)
+    return AnchoredFit(anchor, bend, mean, root, prior_mean, prior_sd)
 
 
 def settled_prior(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.bibliography import HOFFMAN_2014, JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
-from tacit.models.effects import Scale
+from tacit.models.effects import EffectScale
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
 from tacit.models.model import Example, Method, Problem
 from tacit.models.moment_exact import augment, cells
@@ -45,7 +45,7 @@ class LogisticRegression(MomentRegression):
 
     family: ClassVar[str] = "logistic"
     about: ClassVar[str] = "a yes or no explained by others"
-    effect_scale: ClassVar[Scale] = "odds"
+    effect_scale: ClassVar[EffectScale] = "odds"
     papers: ClassVar[tuple[Paper, ...]] = (KULKARNI_2021,)
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from tacit._support.printable import in_prose
 from tacit.bibliography import MCCULLAGH_1980, Paper
 from tacit.errors import expected
-from tacit.models.effects import EffectDraws, Scale, effects_of_coefficients
+from tacit.models.effects import EffectDraws, EffectScale, effects_of_coefficients
 from tacit.models.likelihood_regression import LikelihoodRegression, Scalar
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE
@@ -31,7 +31,7 @@ class OrdinalRegression(LikelihoodRegression):
     about: ClassVar[str] = "levels that have an order, explained by others"
     papers: ClassVar[tuple[Paper, ...]] = (MCCULLAGH_1980,)
     steepest: ClassVar[float] = 1.0
-    effect_scale: ClassVar[Scale] = "odds"
+    effect_scale: ClassVar[EffectScale] = "odds"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.bibliography import JU_2022, KULKARNI_2021, Paper
 from tacit.errors import expected
-from tacit.models.effects import EffectDraws, Scale
+from tacit.models.effects import EffectDraws, EffectScale
 from tacit.models.model import Example, Method
 from tacit.models.moment_exact import augment
 from tacit.models.moment_regression import MomentRegression, by_moments
@@ -35,7 +35,7 @@ class PoissonRegression(MomentRegression):
 
     family: ClassVar[str] = "poisson-regression"
     about: ClassVar[str] = "a count explained by others"
-    effect_scale: ClassVar[Scale] = "rate"
+    effect_scale: ClassVar[EffectScale] = "rate"
     papers: ClassVar[tuple[Paper, ...]] = (KULKARNI_2021,)
     link: str = "softplus"
 

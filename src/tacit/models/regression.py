@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from tacit._support.printable import in_prose
 from tacit.errors import InputError, expected
 from tacit.models.coefficient_statements import changed
-from tacit.models.effects import EffectDraws, Scale, effects_of_coefficients, response_words
+from tacit.models.effects import EffectDraws, EffectScale, effects_of_coefficients, response_words
 from tacit.models.formula import Formula, parse_formula
 from tacit.models.formula_columns import checked, curves_of, reference_code
 from tacit.models.formula_terms import Call, Factor, column_of
@@ -77,7 +77,7 @@ class Regression(Model):
         """Whether `coefficients` are in the units of the data; otherwise they are in mapped units."""
         return True
 
-    effect_scale: ClassVar[Scale] = "difference"
+    effect_scale: ClassVar[EffectScale] = "difference"
     """How a coefficient is read: as so much more of the response, or as so many times its odds or its rate."""
 
     def question(self, schema: Schema) -> str:

@@ -24,7 +24,7 @@ _DRAWS = 4000  # of the prior
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReportAnswer:
     """What the first screen shows: a sentence and a strip for each effect, on one scale."""
 
     rows: tuple[tuple[str, str], ...] = ()
@@ -35,14 +35,14 @@ class Answer:
     """The same for the densities, ratios as they are."""
 
 
-def answer_of(posterior: Posterior, simulation: Any = None) -> Answer:
+def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
     """The effects of a posterior; of a simulation beside what the exact sums would give, and the truth."""
     import numpy as np
 
     found = effect_draws(posterior, {name: posterior.draws(name) for name in posterior.arrays()})
     found = [one for one in found if np.isfinite(one.values).all()]
     if not found:
-        return Answer()
+        return ReportAnswer()
     before = _by_name(posterior, posterior.prior_draws(_DRAWS))
     exact = {} if simulation is None or not simulation.exact else _by_name(posterior, simulation.non_private())
     truths = {} if simulation is None else {k: np.asarray(v)[None] for k, v in simulation.parameters.items()}
@@ -60,7 +60,9 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> Answer:
         )
         for one in found
     )
-    return Answer(rows, _scale_row(scale, found[0]), _axis(posterior, found[0]), max(0, len(found) - _MOST), numbers)
+    return ReportAnswer(
+        rows, _scale_row(scale, found[0]), _axis(posterior, found[0]), max(0, len(found) - _MOST), numbers
+    )
 
 
 def promise_in_short(plan: Plan, guarantee: Guarantee) -> str:
