@@ -52,12 +52,17 @@ class ScreenPlan:
     def of(cls, plan: Plan, budget: Guarantee) -> ScreenPlan:
         """The screening of a plan's columns, for the plan's unit of privacy."""
         plan.central()  # refuses a plan whose rows are never in one place
-        return cls(plan.schema, budget, AddNoise(unit=plan.mechanism.person))
+        return cls(plan.schema.of_table, budget, AddNoise(unit=plan.mechanism.person))
 
     @cached_property
     def schema(self) -> Schema:
         """What is asked of each column: the classes of its cells."""
         return self.declared.screened()
+
+    @property
+    def filter(self) -> None:
+        """Which rows count: all of them."""
+        return None
 
     def calibrated_mechanism(self, noise_parameters: Noise | None = None) -> NoisySums:
         """The way across the boundary; ``noise_parameters`` is the noise that a screen says it had.
@@ -300,7 +305,7 @@ class Screen:
         unit = release.plan.mechanism.person
         if (self.dataset, self.n, self.plan.mechanism.person) != (release.dataset, release.n, unit):
             raise expected("screen", self.id, f"to have the dataset, the n and the unit of release {release.id!r}")
-        for name in release.calibrated_mechanism.columns:
+        for name in release.plan.reads:
             if name not in self.schema or self.schema[name] != release.plan.schema[name]:
                 raise expected("screen", self.id, f"to declare column {name!r} as release {release.id!r} does")
 
