@@ -92,11 +92,14 @@ class Plan:
         return None if self.where is None else filter_of(self.schema, self.where)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that what is released is made of: those of the table, and those that are derived from them."""
+        return self._calibrated.columns
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The columns of the table, or of a person's record, that are read."""
-        calibrated = self._calibrated
-        named = () if self.filter is None else sorted(self.filter.named)
-        return self.schema.read_for((*calibrated.columns, *named))
+        return self.schema.read_for((*self.columns, *(() if self.filter is None else sorted(self.filter.named))))
 
     def event(self) -> Event:
         """What one release costs, or one person's report, from public parameters alone."""

@@ -259,8 +259,8 @@ def _column_from_plain(value: object) -> Column:
 class Schema(Mapping[str, Column]):
     """The declared columns, by name: ``Schema(age=(18, 65), smoker=["no", "yes"])``.
 
-    Names that are no Python identifiers go in as a mapping: ``Schema({"body mass": (15, 55)})``. A plan adds the columns
-    that it derives from these; to everything but the reading of rows they are columns like others.
+    Names that are no Python identifiers go in as a mapping: ``Schema({"body mass": (15, 55)})``. A plan adds the
+    columns that it derives from these; to everything but the reading of rows they are columns like others.
     """
 
     __slots__ = ("_columns", "derived")

@@ -59,6 +59,9 @@ class Question:
             raise expected("question", self.name, "to be named by at most 64 letters, digits or _.- characters")
         if not isinstance(self.plan.budget, PureDP):
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to be an epsilon alone")
+        if self.plan.schema.derived:
+            names = ", ".join(self.plan.schema.derived)
+            raise expected("derive", names, f"of question {self.name!r} to be left out: a form asks for each column")
         encoder = self.local_randomizer.encoder
         if not isinstance(self.local_randomizer.protocol, SPOKEN) or not (
             isinstance(encoder, LevelCode | LatticeNumber) or (isinstance(encoder, RowScore) and _has_words(encoder))

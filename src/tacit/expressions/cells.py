@@ -1,12 +1,12 @@
 """What an expression reads of some rows, and the kinds of its values.
 
-A number is a float64, NaN where it has no value. A condition is a pair of arrays, where it is known to hold and where it
-is known not to; where neither, it has no value, as in SQL. A level is a code, -1 where it has no value.
+A number is a float64, NaN where it has no value. A condition is a pair of arrays, where it is known to hold and where
+it is known not to; where neither, it has no value, as in SQL. A level is a code, -1 where it has no value.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -26,7 +26,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Expression(ABC):
+class Expression:
     """A checked expression: a total function of one row's cells."""
 
     def walk(self) -> Iterator[Expression]:

@@ -115,7 +115,8 @@ class _Checker:
             if not isinstance(one, Numeric):
                 raise UnreadableError(part.at, f"to compare numbers, or levels; here stands {_kind_of(one)}")
         left, right = found
-        assert isinstance(left, Numeric) and isinstance(right, Numeric)
+        assert isinstance(left, Numeric)
+        assert isinstance(right, Numeric)
         if (outcome := _foregone(left, right, tree.value)) is not None:
             raise UnreadableError(
                 tree.at,
@@ -166,7 +167,7 @@ class _Checker:
             return self.recode(*parts)
         part = self.number(parts[0])
         if (name == "sqrt" and part.high < 0) or (name == "log" and part.high <= 0):
-            raise UnreadableError(parts[0].at, f"to have a number here of which {name} exists: its range is not above 0")
+            raise UnreadableError(parts[0].at, f"to have a number here that has a {name}: it is never above 0")
         return Applied((part,), name)
 
     def cut(self, what: Syntax, edges: Syntax) -> Cut:

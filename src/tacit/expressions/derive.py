@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.errors import did_you_mean, expected
+from tacit.errors import InputError, did_you_mean, expected
 from tacit.expressions.cells import Condition, Expression, Leveled, Numeric
 from tacit.expressions.check import check
 from tacit.expressions.conditions import Missing
@@ -147,13 +147,12 @@ class _Asked:
 
     def derived(self, known: Mapping[str, Number | Category]) -> Derived:
         """It, now that all that it names is ``known``."""
-        refusal = None
         try:
             found = check(self.tree, known)
         except UnreadableError as error:
-            refusal = error.sentence(f"derive.{self.name}", self.text)
-        if refusal is not None:
-            raise refusal
+            found = error.sentence(f"derive.{self.name}", self.text)
+        if isinstance(found, InputError):  # raised out here, without the other as its context
+            raise found
         expression = Truth(found) if isinstance(found, Condition) else found
         if isinstance(expression, Numeric):
             column = _number(self.name, self.text, expression, self.beside)
@@ -171,7 +170,7 @@ def _number(name: str, text: str, expression: Numeric, plain: Mapping[str, Any])
     """The column of a number: with the bounds that were declared, or with those of the expression's range."""
     if "bounds" not in plain:
         width = expression.high - expression.low
-        if -LARGEST < expression.low and expression.high < LARGEST and LEAST_WIDTH <= width < math.inf:
+        if expression.low > -LARGEST and expression.high < LARGEST and LEAST_WIDTH <= width < math.inf:
             return column_from_plain(name, {"bounds": [expression.low, expression.high], **plain})
         raise expected(
             f"derive.{name}",

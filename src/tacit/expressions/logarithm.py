@@ -19,8 +19,7 @@ _ODD = (3.999999999940941908e-01, 2.222219843214978396e-01, 1.531383769920937332
 
 
 def logarithm(values: Any) -> Any:
-    """log of each of ``values``; NaN where one is not above 0. Finite ones must be normal numbers, as settled ones are.
-    """
+    """log of each of ``values``; NaN where one is not above 0. They are settled, so not subnormal."""
     import numpy as np
 
     mantissa, exponent = np.frexp(np.where(values > 0, values, 1.0))

@@ -87,7 +87,8 @@ def _tokens(text: str) -> list[_Token]:
     place, end = 0, len(text.rstrip())
     while place < end:
         match = _TOKEN.match(text, place)
-        assert match is not None and match.lastgroup is not None
+        assert match is not None
+        assert match.lastgroup is not None
         kind, at = match.lastgroup, match.start(match.lastgroup)
         word = match.group(kind)
         if kind == "other":
