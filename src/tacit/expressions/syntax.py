@@ -208,7 +208,8 @@ class _Parser:
             minus += 1
         found = self.power()
         if minus and found.kind == "number":
-            return Syntax("number", at, "-" * (minus % 2) + found.value)
+            minus += found.value.startswith("-")  # one in brackets
+            return Syntax("number", at, "-" * (minus % 2) + found.value.lstrip("-"))
         for _ in range(minus):
             found = self.node("arithmetic", at, "-", Syntax("number", at, "0"), found)
         return found
