@@ -211,6 +211,8 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
     for one in releases:
         if (one.plan.model, one.plan.schema) != (first.plan.model, first.plan.schema):
             raise expected("release", one.id, f"to have the model and the schema of {first.id!r} to be pooled with it")
+        if one.plan.where != first.plan.where:
+            raise expected("release", one.id, f"to be about rows with the same condition as those of {first.id!r}")
         sites.setdefault(one.dataset, []).append(one)
     if len({one.id for one in releases}) < len(releases):
         raise InputError("Expected every release to be given once.")

@@ -20,7 +20,7 @@ from typing import Any
 
 from tacit.expressions.cells import Cells, Numeric
 from tacit.expressions.derive import Derived, Filter, asks, reads
-from tacit.schema import Category, Schema
+from tacit.schema import Category, Number, Schema, Screened
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,10 @@ def empty_row(schema: Schema, columns: Iterable[str]) -> dict[str, Any]:
     reading = Reading(schema, tuple(columns))
     parsed: dict[str, Any] = {}
     for name in reading.of_table:
-        column = schema.declared(name)
-        if isinstance(column, Category):
-            parsed[name] = np.array([-1 if name in reading.asked else column.missing_code], np.int64)
+        column, asked = schema[name], name in reading.asked
+        if isinstance(column, Number):
+            parsed[name] = np.array([np.nan if asked else column.missing], np.float64)
         else:
-            parsed[name] = np.array([np.nan if name in reading.asked else column.missing], np.float64)
+            assert isinstance(column, Category | Screened)
+            parsed[name] = np.array([-1 if asked else column.missing_code], np.int64)
     return reading.derive(parsed)[0]
