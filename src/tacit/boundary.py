@@ -189,7 +189,7 @@ def reader(data: Any, plan: Plan | ScreenPlan, engine: Any, progress: Progress |
 
     chosen = engine_of(engine)
     columns, schema = needed(plan)
-    source = open_rows(data, columns, schema, plan.filter)
+    source = open_rows(data, columns, schema, plan.row_filter)
     job = _job(source, plan)
     if job is not None:
         chosen.check(job)

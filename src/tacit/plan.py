@@ -16,7 +16,7 @@ from tacit._support.files import read_text, write_atomically
 from tacit._support.reading import LARGEST_TOML, strict_toml
 from tacit._support.renamed import renamed_attribute
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.expressions.derive import Filter, filter_of, with_derived
+from tacit.expressions.derive import RowFilter, row_filter_of, with_derived
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, NoiseParameters
@@ -72,7 +72,7 @@ class Plan:
         for name, column in self.schema.items():
             if isinstance(column, Number) and not (column.clamp or self.mechanism.takes_unclamped):
                 raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
-        if self.filter is not None and self.budget.neighbours == REPLACE_ONE:
+        if self.row_filter is not None and self.budget.neighbours == REPLACE_ONE:
             raise expected(
                 "rows",
                 self.where,
@@ -87,9 +87,9 @@ class Plan:
         return plan_card(self)
 
     @cached_property
-    def filter(self) -> Filter | None:
+    def row_filter(self) -> RowFilter | None:
         """The rows that count; None: all of them."""
-        return None if self.where is None else filter_of(self.schema, self.where)
+        return None if self.where is None else row_filter_of(self.schema, self.where)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -99,7 +99,9 @@ class Plan:
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns of the table, or of a person's record, that are read."""
-        return self.schema.read_for((*self.columns, *(() if self.filter is None else sorted(self.filter.named))))
+        return self.schema.read_for(
+            (*self.columns, *(() if self.row_filter is None else sorted(self.row_filter.named)))
+        )
 
     def event(self) -> Event:
         """What one release costs, or one person's report, from public parameters alone."""

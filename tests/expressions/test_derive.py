@@ -3,7 +3,7 @@
 import pytest
 
 from tacit.errors import InputError
-from tacit.expressions.derive import MOST_DERIVED, filter_of, with_derived
+from tacit.expressions.derive import MOST_DERIVED, row_filter_of, with_derived
 from tacit.schema import Category, Number, Schema
 
 SCHEMA = Schema(
@@ -137,12 +137,12 @@ def test_refused_in_one_sentence(table, said):
 @pytest.mark.parametrize("text", ["age", "region", "cut(age, [50])", "'north'", "true", "5 > 2", "", None, 3])
 def test_a_filter_is_a_condition_about_columns(text):
     with pytest.raises(InputError, match=r"^Expected rows="):
-        filter_of(SCHEMA, text)
+        row_filter_of(SCHEMA, text)
 
 
 def test_a_column_of_truths_is_a_condition():
-    assert filter_of(SCHEMA, "smoker").named == {"smoker"}
-    assert filter_of(with_derived(SCHEMA, {"some": "visits > 0"}), "some and not is_missing(age)").named == {
+    assert row_filter_of(SCHEMA, "smoker").named == {"smoker"}
+    assert row_filter_of(with_derived(SCHEMA, {"some": "visits > 0"}), "some and not is_missing(age)").named == {
         "some",
         "age",
     }

@@ -12,7 +12,7 @@ from expressions.random_expressions import LEVELS, NUMBERS, SCHEMA, condition, n
 from expressions.reference import value_of
 from tacit.errors import InputError
 from tacit.expressions import numbers as numbers_module
-from tacit.expressions.derive import filter_of, with_derived
+from tacit.expressions.derive import row_filter_of, with_derived
 from tacit.expressions.rows import Reading, empty_row
 from tacit.schema import Category, Schema
 
@@ -163,7 +163,7 @@ def test_a_filter_keeps_the_rows_for_which_it_is_known_to_hold():
         "not income / hours > 5": [False, False, False, False],  # no value is not known to fail
         "income / hours > 5 or age > 30": [True, True, True, True],
     }.items():
-        found, kept = Reading(schema, ("age",), filter_of(schema, text)).derive(rows)
+        found, kept = Reading(schema, ("age",), row_filter_of(schema, text)).derive(rows)
         assert kept.tolist() == wanted, text
         assert len(found["age"]) == 4
 

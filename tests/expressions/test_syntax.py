@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tacit.errors import InputError
-from tacit.expressions.derive import filter_of, with_derived
+from tacit.expressions.derive import row_filter_of, with_derived
 from tacit.expressions.syntax import MOST_NESTED, UnreadableError, parse
 from tacit.schema import Schema
 
@@ -70,7 +70,7 @@ def test_what_is_nested_too_deep_is_refused_not_overflown():
     ):
         with pytest.raises(InputError, match=f"nested at most {MOST_NESTED} deep|10000 characters"):
             with_derived(SCHEMA, {"z": text})
-    filter_of(SCHEMA, " and ".join(f"x > {i / 100}" for i in range(500)))  # a list of conditions is not deep
+    row_filter_of(SCHEMA, " and ".join(f"x > {i / 100}" for i in range(500)))  # a list of conditions is not deep
 
 
 def test_no_text_is_anything_but_read_or_refused():

@@ -21,7 +21,7 @@ from tacit.boundary import collect, needed
 from tacit.device import parsed_record
 from tacit.engines.engine import Job, gather, tally
 from tacit.engines.threads import Threads
-from tacit.expressions.derive import filter_of
+from tacit.expressions.derive import row_filter_of
 from tacit.expressions.rows import Reading
 from tacit.schema import Schema
 from tacit.sources.derived import open_rows
@@ -157,7 +157,7 @@ def test_a_device_derives_what_a_table_does():
 def test_the_sums_under_a_filter_are_those_over_the_rows_that_pass(tmp_path, where):
     """On the statistic: through batches of every size, pieces and threads, and each source."""
     columns, schema = needed(PLAN)
-    rows = filter_of(PLAN.schema, where)
+    rows = row_filter_of(PLAN.schema, where)
     table = cells()
     (batch,) = open_rows(table, columns, schema, rows).batches(schema, columns, 1000)
     assert batch.rows == 301  # as many as were read
@@ -184,7 +184,7 @@ def test_the_sums_under_a_filter_are_those_over_the_rows_that_pass(tmp_path, whe
 
 def test_rows_that_count_may_be_none():
     columns, schema = needed(PLAN)
-    source = open_rows(cells(5), columns, schema, filter_of(PLAN.schema, "visits > 49 and visits < 1"))
+    source = open_rows(cells(5), columns, schema, row_filter_of(PLAN.schema, "visits > 49 and visits < 1"))
     assert collect(source, PLAN)[1].totals == [0] * len(PLAN.statistic().entries)
 
 

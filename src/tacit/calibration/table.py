@@ -250,7 +250,7 @@ def _read(plan: Plan, table: Any) -> _Rows:
     from tacit.sources.derived import open_rows
 
     columns, schema = needed(plan)
-    source = open_rows(table, columns, schema, plan.filter)
+    source = open_rows(table, columns, schema, plan.row_filter)
     if source.has_no_rows(columns):
         raise InputError(NO_ROWS)
     found = _Rows()

@@ -47,7 +47,7 @@ class Derived(Derivation):
 
 
 @dataclass(frozen=True)
-class Filter:
+class RowFilter:
     """The rows that count: those for which ``condition``, written as ``text``, is known to hold."""
 
     text: str
@@ -99,7 +99,7 @@ def with_derived(schema: Schema, table: object) -> Schema:
     return schema.with_derived(found)
 
 
-def filter_of(schema: Schema, text: object) -> Filter:
+def row_filter_of(schema: Schema, text: object) -> RowFilter:
     """The filter that a plan's ``[where]`` table declares."""
     tree = _tree("rows", text)
     try:
@@ -108,7 +108,7 @@ def filter_of(schema: Schema, text: object) -> Filter:
         refusal = error.sentence("rows", str(text))
     else:
         assert isinstance(condition, Condition)
-        return Filter(str(text), condition)
+        return RowFilter(str(text), condition)
     raise refusal
 
 

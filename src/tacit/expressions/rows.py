@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from tacit.expressions.cells import Cells, Numeric
-from tacit.expressions.derive import Derived, Filter, asks, reads
+from tacit.expressions.derive import Derived, RowFilter, asks, reads
 from tacit.schema import Category, Number, Schema, Screened
 
 
@@ -29,7 +29,7 @@ class Reading:
 
     schema: Schema
     columns: tuple[str, ...]
-    rows: Filter | None = None
+    rows: RowFilter | None = None
 
     @property
     def _wanted(self) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def about_types() -> str:
 
 def about_columns(plan: Plan) -> list[str]:
     """What a cell counts as that is not as declared: of every column that is read, then of those derived from them."""
-    wanted = (*plan.columns, *(() if plan.filter is None else sorted(plan.filter.named)))
+    wanted = (*plan.columns, *(() if plan.row_filter is None else sorted(plan.row_filter.named)))
     needed = plan.schema.needed_for(wanted)
     rows = [] if plan.where is None else [f"Rows: only those with {in_prose(plan.where)} count."]
     derived = [name for name in plan.schema.derived if name in needed]

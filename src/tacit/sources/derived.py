@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tacit.expressions.derive import Filter
+from tacit.expressions.derive import RowFilter
 from tacit.expressions.rows import Reading
 from tacit.schema import Schema
 from tacit.sources.base import Batch, FileState, Pull, Source
@@ -82,7 +82,7 @@ def _derived(pull: Pull, reading: Reading) -> Batch:
     return Batch(batch.rows, columns, kept)
 
 
-def open_rows(data: Any, columns: Sequence[str], schema: Schema, rows: Filter | None = None) -> Source:
+def open_rows(data: Any, columns: Sequence[str], schema: Schema, rows: RowFilter | None = None) -> Source:
     """Open ``data``, one table that has, or from which follow, ``columns``; ``rows`` says which of its rows count."""
     reading = Reading(schema, tuple(columns), rows)
     if rows is None and not reading.made:
