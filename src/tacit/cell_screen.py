@@ -60,7 +60,7 @@ class ScreenPlan:
         return self.declared.screened()
 
     @property
-    def filter(self) -> None:
+    def row_filter(self) -> None:
         """Which rows count: all of them."""
         return None
 
