@@ -11,7 +11,9 @@ from tacit.models.score_steps import Schedule, next_point
 
 
 def row_values(kind: str, clamp: float, eta: Any, y: Any) -> tuple[Any, Any]:
-    """Score and expected information of each row with respect to its linear predictor."""
+    """Score and expected information of each row with respect to its linear predictor, weighted as a release has them:
+    with the log link a row whose mean lies beyond ``clamp`` counts by clamp / mean.
+    """
     if kind == "logistic":
         mean = 1 / (1 + np.exp(-eta))
         return y - mean, mean * (1 - mean)
@@ -31,7 +33,8 @@ def row_values(kind: str, clamp: float, eta: Any, y: Any) -> tuple[Any, Any]:
     p0, p1, p2 = pdtr(C - 1, mu), pdtr(C - 2, mu) if C > 1 else 0 * mu, pdtr(C - 3, mu) if C > 2 else 0 * mu
     second = mu**2 * (p0 - 2 * p1 + p2) + mu * p1
     w = slope**2 * (np.maximum(second, 0) / mu**2 + np.where(tail < 1e-280, 0, top * mass))
-    return u, w
+    down = np.minimum(1.0, C / mu) if kind == "log" else 1.0
+    return down * u, down * w
 
 
 def sensitivity(kind: str, clamp: float, theta: Any, alpha: float, beta: float) -> float:

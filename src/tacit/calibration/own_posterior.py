@@ -16,7 +16,7 @@ from tacit.models.score_model import ScoreLink, ScorePrior
 from tacit.models.score_round import Round
 from tacit.statistics.score_tables import STEPS
 
-_DRAWS, _FEWEST, _PRODUCTS = 4000, 500, 2 * 10**8  # draws times distinct rows are all looked at
+_DRAWS, _FEWEST, _PRODUCTS = 8000, 500, 4 * 10**8  # draws times distinct rows are all looked at
 
 
 def from_sums(problem: Problem, exact: Any, *, seed: int) -> dict[str, Any]:
@@ -48,12 +48,12 @@ def from_rows(problem: Problem, columns: Mapping[str, Any], times: Any, *, seed:
     design = whole / STEPS
     rows, places = np.unique(np.column_stack([design, response]), axis=0, return_inverse=True)
     counts = np.bincount(places.ravel(), weights=times, minlength=len(rows))
-    mean, sd, radius = _prior(problem, design, times)
+    mean, sd, radius = _prior(problem, design, response, times)
     own = _Density(rows[:, :-1], rows[:, -1], counts, model.score_link(schema), mean, sd, radius)
     return {"theta": _drawn(own, np.random.default_rng([seed, 0x0C7]))}
 
 
-def _prior(problem: Problem, design: Any, times: Any) -> tuple[Any, Any, float]:
+def _prior(problem: Problem, design: Any, response: Any, times: Any) -> tuple[Any, Any, float]:
     """Mean and sd of each coefficient in mapped units, and how far all of them together may lie from 0.
 
     A prior whose width follows from the release is the one that a release without noise would give.
@@ -72,8 +72,9 @@ def _prior(problem: Problem, design: Any, times: Any) -> tuple[Any, Any, float]:
     p, link = design.shape[1], model.score_link(problem.schema)
     gram = (design * times[:, None]).T @ design
     at_zero = float(curve_of(link.kind, link.clamp).information(0.0)) * gram
+    scores = (_score(link)(np.zeros(len(design)), response) * times) @ design
     exact = Round((0.0,) * p, matrix=True, score_scale=1e-9, matrix_scale=1e-9, laplace=False)
-    site = ([exact], [[*np.zeros(p), *at_zero[np.triu_indices(p)]]], int(np.sum(times)))
+    site = ([exact], [[*scores, *at_zero[np.triu_indices(p)]]], int(np.sum(times)))
     mean, sd = score_prior(prior, site, model, problem.schema)
     return mean, sd, float("inf")
 

@@ -14,28 +14,59 @@ by Stein's identity and one-dimensional sums. It only guides steps; inference an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from tacit.models.score_round import Round
 from tacit.samplers.score_curve import InformationCurve, curve_of
 
-LIMIT = 32.0  # of each entry of a point: beyond it no linear predictor of a mapped row says more
+LIMIT = 32.0  # of each entry of a point, in scales: beyond it no linear predictor of a mapped row says more
 _USUAL_MEAN, _USUAL_VARIANCE = 0.5, 0.12  # of a column in mapped units
+_REWEIGHTED, _STEPS = 12, 20  # searches for an estimate, and steps of each
+_LEVEL = 0.2  # how wrong a normal distribution may be about a level, times the variance of linear predictors
 _REACH = 3.0  # how far a step may move the linear predictor of a typical row
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """A normal distribution that stands in for the covariates where more than their second moments matters."""
+    """A normal distribution that stands in for the covariates where more than their second moments matters.
+
+    ``scale`` is how large linear predictors are by nature: 1 for logits and log rates, about the mean count where a
+    linear predictor is a count (softplus). ``largest`` is the largest count, where the link is the logarithm.
+    """
 
     n: float
     mean: Any
     covariance: Any
     curve: InformationCurve
+    scale: float = 1.0
+    largest: float | None = None
+
+    def implied(self, score: Any, point: Any) -> Any:
+        """D(theta) where the score is 0, as a released score at ``point`` implies it: S + D(point).
+
+        With the log link and counts up to C = ``largest`` a row has the score a (y - mu) x, a = min(1, C / mu), but for
+        the counts at the clamp. Where mu lies beyond C that is more negative than any difference of D. So there the sum
+        of a y x is taken for the mean of a times that of y x.
+        """
+        level, rate, weight = self.level(point)
+        return (score + self.n * (self.mean * level + self.covariance @ point * rate)) / max(float(weight), 0.01)
+
+    def level(self, point: Any) -> tuple[float, float, float]:
+        """What a row subtracts from its response in its score at ``point``, on average, its derivative in eta, and how
+        much the response counts there.
+        """
+        variance = max(float(point @ self.covariance @ point), 1e-12)
+        if self.largest is None:
+            smoothed = self._smoothed(point)
+            return float(smoothed[0]), float(smoothed[1]), 1.0
+        mean, sd, edge = float(self.mean @ point), np.sqrt(variance), np.log(self.largest)
+        below = float(np.exp(mean + variance / 2 + log_ndtr((edge - mean - variance) / sd)))  # E[mu; mu < C]
+        fewer = float(np.exp(edge + variance / 2 - mean + log_ndtr((mean - edge - variance) / sd)))  # E[a; mu >= C]
+        return below + self.largest * float(ndtr((mean - edge) / sd)), below, float(ndtr((edge - mean) / sd)) + fewer
 
     def mean_score(self, theta: Any) -> Any:
         """D(theta)."""
@@ -78,7 +109,8 @@ def stand_in(rounds: Sequence[Round], values: Sequence[Any], n: float, link: Any
     """The normal stand-in from the matrices that were released at or nearest to theta = 0."""
     p, curve = len(rounds[0].point), curve_of(link.kind, link.clamp)
     with_matrix = [i for i, one in enumerate(rounds) if one.matrix]
-    usual = StandIn(n, np.eye(p)[0], np.diag([0.0] + [0.1] * (p - 1)), curve)
+    size, largest = _scale(rounds, values, n, link), float(link.clamp) if link.kind == "log" else None
+    usual = StandIn(n, np.eye(p)[0], np.diag([0.0] + [0.1] * (p - 1)), curve, size, largest)
     if not with_matrix:
         return usual
     first = min(with_matrix, key=lambda i: float(np.linalg.norm(rounds[i].point)))
@@ -91,8 +123,45 @@ def stand_in(rounds: Sequence[Round], values: Sequence[Any], n: float, link: Any
     inner = gram[1:, 1:] - np.outer(mean[1:], mean[1:])
     # where noise hides the variances, usual ones stand in: taken for real, noise would make a narrow prior of theta
     inner = trust * inner + (1 - trust) * _USUAL_VARIANCE * np.eye(p - 1)
-    covariance[1:, 1:] = _capped(positive(inner, max(trust * scale / 2, 1e-6)))
-    return StandIn(n, mean, covariance, curve)
+    covariance[1:, 1:] = _capped(positive(inner, max(trust * scale, 1e-6)))
+    found = StandIn(n, mean, covariance, curve, size, largest)
+    return _levelled(found, rounds, values, trust_mean * scale)
+
+
+def _levelled(model: StandIn, rounds: Sequence[Round], values: Sequence[Any], doubt: float) -> StandIn:
+    """The stand-in with its mean, known up to noise of sd ``doubt``, moved to where scores put it.
+
+    The first entry of a score says how large the responses are that the point predicts: that of theta = 0 less it. Each
+    of them is one observation of the mean along its point (a Kalman step, repeated as the level is no linear function).
+    """
+    mean, spread = np.array(model.mean), doubt**2 * np.eye(len(model.mean) - 1)
+    start = model.level(np.zeros(len(mean)))
+    for one, value in zip(rounds[1:], values[1:], strict=True):
+        point = np.array(one.point)
+        if any(rounds[0].point) or not np.any(point):
+            continue
+        noise = (rounds[0].score_scale ** 2 + one.score_scale**2) * (2.0 if one.laplace else 1.0) / model.n**2
+        before, bend = np.array(mean[1:]), float(point @ model.covariance @ point)
+        for _ in range(5):
+            level, rate, weight = replace(model, mean=np.concatenate([[1.0], mean[1:]])).level(point)
+            seen = weight * (float(values[0][0]) / model.n + start[0]) - float(value[0]) / model.n
+            slope = rate * point[1:]
+            error = noise + (_LEVEL * rate * bend) ** 2
+            gain = spread @ slope / (slope @ spread @ slope + error)
+            moved = before + gain * (seen - level - slope @ (before - mean[1:]))
+            mean[1:] = np.clip((mean[1:] + moved) / 2, -1.0, 1.0)
+        spread = spread - np.outer(gain, slope @ spread)
+    return replace(model, mean=mean)
+
+
+def _scale(rounds: Sequence[Round], values: Sequence[Any], n: float, link: Any) -> float:
+    # at theta = 0 the score's first entry is (sum y / log 2 - n) / 2, but for the few counts at the clamp
+    if link.kind != "softplus":
+        return 1.0
+    first = min(range(len(rounds)), key=lambda i: float(np.linalg.norm(rounds[i].point)))
+    noise = rounds[first].score_scale * (2**0.5 if rounds[first].laplace else 1.0)
+    mean = np.log(2) * (1 + 2 * (float(values[first][0]) + noise) / n)
+    return float(np.clip(mean, 1.0, max(link.clamp, 1)))
 
 
 def _capped(covariance: Any) -> Any:
@@ -112,13 +181,11 @@ def estimate(
     """
     p = len(rounds[0].point)
     points = [np.array(one.point) for one in rounds]
-    implied = [np.asarray(v, float)[:p] + model.mean_score(point) for v, point in zip(values, points, strict=True)]
+    implied = [model.implied(np.asarray(v, float)[:p], point) for v, point in zip(values, points, strict=True)]
     noise = [one.score_scale * (2**0.5 if one.laplace else 1.0) for one in rounds]
     doubt = min([one.matrix_scale for one in rounds if one.matrix] or [0.0])
-    theta, best, damping = np.array(start, float), np.inf, 1e-2
-    kept: Any = (theta, np.zeros(p), np.eye(p))
-    for _ in range(40):
-        bend = positive(model.information(theta), 1e-12 * model.n)
+    theta = np.array(start, float)
+    for _ in range(_REWEIGHTED):
         between = [positive(model.information_between(theta, at), 1e-12 * model.n) for at in points]
         weights = [
             np.linalg.inv(sd**2 * np.eye(p) + discount(mean, theta - at)[0] * mean)
@@ -126,9 +193,26 @@ def estimate(
         ]
         spread = np.linalg.inv(sum(weights))
         mean = spread @ sum(w @ one for w, one in zip(weights, implied, strict=True))
-        residual, inner = mean - model.mean_score(theta), np.linalg.inv(spread + bend)
+        before, theta = theta, _root(model, mean, spread, doubt, (prior_mean, prior_sd), theta)
+        if np.max(np.abs(theta - before)) < 1e-6:
+            break
+    return theta
+
+
+def _root(model: StandIn, target: Any, spread: Any, doubt: float, prior: tuple[Any, Any], start: Any) -> Any:
+    """Where the stand-in's score is ``target``, known up to ``spread``, or nearer to the prior where that says little.
+
+    With weights that may change on the way, the least misfit would be far from every round, where nothing counts.
+    """
+    prior_mean, prior_sd = prior
+    theta, best, damping = start, np.inf, 1e-2
+    inner = np.linalg.inv(spread + positive(model.information(start), 1e-12 * model.n))
+    kept: Any = (theta, np.zeros_like(start), np.eye(len(start)))
+    for _ in range(_STEPS):
+        residual = target - model.mean_score(theta)
         value = float(np.sum(((theta - prior_mean) / prior_sd) ** 2) + residual @ inner @ residual)
         if value < best:
+            bend = positive(model.information(theta), 1e-12 * model.n)
             gradient = bend @ inner @ residual - (theta - prior_mean) / prior_sd**2
             curvature = bend @ inner @ bend + doubt**2 * inner + np.diag(prior_sd**-2.0)
             best, damping, kept = value, damping / 4, (theta, gradient, curvature)
@@ -160,17 +244,18 @@ BEND = 0.4  # on real tables eigenvalues are off by 0.05 to 0.28 d, as a root of
 def default_prior(model: StandIn, sds: float = 2.5, intercept: float = 5.0) -> tuple[Any, Any]:
     """Mean 0 and 2.5 / sd(x) for each coefficient, in mapped units; the intercept's is that of a centred design.
 
-    With b the slopes, the intercept at x = 0 is that at the mean of x less b'mean(x).
+    With b the slopes, the intercept at x = 0 is that at the mean of x less b'mean(x). All are times the ``scale`` of
+    the linear predictor.
     """
     spread = np.sqrt(np.maximum(np.diag(model.covariance)[1:], 1e-4))
     slopes = sds / spread
     shift = float(np.sum((slopes * model.mean[1:]) ** 2))
-    return np.zeros(len(model.mean)), np.concatenate([[np.sqrt(intercept**2 + shift)], slopes])
+    return np.zeros(len(model.mean)), model.scale * np.concatenate([[np.sqrt(intercept**2 + shift)], slopes])
 
 
 def next_point(rounds: Sequence[Round], values: Sequence[Any], n: float, link: Any) -> tuple[float, ...]:
     """theta of the next round. It never raises: where nothing can be computed, it stays where it is."""
-    last = np.array(rounds[-1].point)
+    last, limit = np.array(rounds[-1].point), LIMIT
     try:
         with np.errstate(all="ignore"):
             clean = [np.clip(np.nan_to_num(np.asarray(v, float)), -1e12, 1e12) for v in values]
@@ -179,11 +264,12 @@ def next_point(rounds: Sequence[Round], values: Sequence[Any], n: float, link: A
             found = estimate(rounds, clean, model, mean, sd, last)
             step = found - last
             moved = float(np.sqrt(step @ (np.outer(model.mean, model.mean) + model.covariance) @ step))
-            found = last + step * min(1.0, _REACH / max(moved, 1e-12))
+            found = last + step * min(1.0, _REACH * model.scale / max(moved, 1e-12))
+            limit = LIMIT * model.scale
     except (np.linalg.LinAlgError, FloatingPointError, ValueError, OverflowError):
         found = last
     found = np.where(np.isfinite(found), found, last)
-    return tuple(float(value) for value in np.clip(found, -LIMIT, LIMIT))
+    return tuple(float(value) for value in np.clip(found, -limit, limit))
 
 
 @dataclass(frozen=True)

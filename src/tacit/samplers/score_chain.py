@@ -23,8 +23,8 @@ noise, normal or Laplace, scores never leave what rows can add up to.
 
 Unknowns: theta, and for each site hat and B, J = R B B'R', with B lower triangular, its diagonal in logarithms, and
 R R' the stand-in's information at the anchor. Prior of J, by way of G = C'H(0) C, the information that it means at 0,
-where rows weigh the same: the correlations of covariates have the density |K|^(shape - 1) of Lewandowski, Kurowicka and
-Joe (`correlation_shape`), their sds in mapped units a lognormal one; G_jj <= G_00, J_jj <= J_00 <= n max w.
+where rows weigh the same: the correlations of covariates have the density of `log_correlation_prior`, their sds in
+mapped units a lognormal one; G_jj <= G_00, J_jj <= J_00 <= n max w.
 (One that is flat on the cone makes small eigenvalues too small and large columns likely.) What the place of hat alone
 says of J is left out: a large J would be punished for every direction in which hat is near the anchor, as the anchor is
 chosen to be, with the width of a prior of theta that no one means so literally. Given J, hat and then
@@ -45,23 +45,13 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import log_ndtr, ndtr
 
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+from tacit.samplers.correlation_prior import log_correlation_prior
 from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.laplace_preconditioned_nuts import climb
 from tacit.samplers.score_curve import InformationCurve
 
 _STEPS = 30  # of the search for the peak
 _USUAL, _VARIETY = 0.35, 0.5  # median of the sd of a covariate in mapped units, and the sd of its logarithm
-
-
-def correlation_shape(covariates: int) -> float:
-    """The shape of the prior of correlations, for so many covariates.
-
-    Under the prior of Lewandowski, Kurowicka and Joe (2009) the share of a covariate's variance that the others leave
-    unexplained has the distribution Beta(shape, (k - 1) / 2). One shape for every k would make that share smaller the
-    more covariates there are, and with it the least eigenvalue of the information, which decides how wide a posterior
-    is. So its mean is 0.6 for 3 to 6 covariates; beyond, the shape stays, since many columns do explain each other.
-    """
-    return min(max(0.75 * (covariates - 1), 1.5), 4.0)
 
 
 class PackedArrays(ABC):
@@ -169,7 +159,7 @@ class ScoreRows:
         log_w = 2 * jnp.log(factor[0, 0])
         log_sds = (jnp.log(jnp.sum(factor[1:, 1:] ** 2, 1)) - log_w) / 2
         log_determinant = 2 * jnp.sum(jnp.log(jnp.diagonal(factor)[1:])) - k * log_w - 2 * jnp.sum(log_sds)  # of K
-        value = (correlation_shape(k) - 1) * log_determinant - jnp.sum(((log_sds - np.log(_USUAL)) / _VARIETY) ** 2) / 2
+        value = log_correlation_prior(log_determinant, k) - jnp.sum(((log_sds - np.log(_USUAL)) / _VARIETY) ** 2) / 2
         value -= (k + 1) * jnp.sum(log_sds) + k * (k + 3) / 2 * log_w  # of d(m, V) / dJ and dV / d(log D, K)
         return volume + value + jnp.sum(jax.nn.log_sigmoid((1.05 - ratios) / 0.05))
 
