@@ -192,8 +192,11 @@ class Derivation(ABC):
 
     column: Number | Category
     """What it is declared as."""
-    named: frozenset[str]
-    """The columns that its expression names."""
+
+    @property
+    @abstractmethod
+    def named(self) -> frozenset[str]:
+        """The columns that its expression names."""
 
     @abstractmethod
     def to_plain(self) -> Any:

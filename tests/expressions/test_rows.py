@@ -129,7 +129,7 @@ def test_without_declared_bounds_nothing_is_clamped_that_has_a_value(seed):
         missing = {name: np.isnan(parsed[name]) if name in NUMBERS else parsed[name] < 0 for name in SCHEMA}
         codes = {name: np.maximum(parsed[name], 0) for name in LEVELS}
         with np.errstate(all="ignore"):
-            values = np.broadcast_to(expression.numbers(numbers_module.Cells({**filled, **codes}, missing)), 500)
+            values = np.broadcast_to(expression.numbers(numbers_module.RowCells({**filled, **codes}, missing)), 500)
         known = values[~np.isnan(values)]
         assert ((known >= expression.low) & (known <= expression.high)).all(), text
 

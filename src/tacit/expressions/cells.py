@@ -15,7 +15,7 @@ from tacit.schema import Level
 
 
 @dataclass(frozen=True)
-class Cells:
+class RowCells:
     """Some rows: the parsed ``values`` of each column, filled and clamped, and where cells were ``missing``.
 
     ``missing`` has the columns that some expression asks about.
@@ -54,7 +54,7 @@ class Numeric(Expression):
         """No value is above."""
 
     @abstractmethod
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         """float64, NaN where there is no value; of one row's cells alone, bit for bit, wherever the row stands."""
 
 
@@ -63,7 +63,7 @@ class Condition(Expression):
     """Something that holds, or does not, or has no value."""
 
     @abstractmethod
-    def truths(self, cells: Cells) -> tuple[Any, Any]:
+    def truths(self, cells: RowCells) -> tuple[Any, Any]:
         """Where it is known to hold, and where it is known not to."""
 
 
@@ -77,5 +77,5 @@ class Leveled(Expression):
         """The levels in order."""
 
     @abstractmethod
-    def codes(self, cells: Cells) -> Any:
+    def codes(self, cells: RowCells) -> Any:
         """int64, the position in ``levels``, or -1."""

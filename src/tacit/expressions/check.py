@@ -12,7 +12,7 @@ from itertools import pairwise
 from tacit._support.cell_forms import level_form
 from tacit.errors import InputError, did_you_mean
 from tacit.expressions.cells import Condition, Expression, Leveled, Numeric
-from tacit.expressions.conditions import AtLevel, Compared, Count, Joined, Missing, Not
+from tacit.expressions.conditions import AtLevel, Compared, HowMany, Joined, Missing, Not
 from tacit.expressions.levels import Cut, LevelColumn, Recoded
 from tacit.expressions.numbers import (
     LARGEST,
@@ -160,7 +160,7 @@ class _Checker:
         if name in ("min", "max"):
             return Extreme(tuple(self.number(part) for part in parts), largest=name == "max")
         if name == "count":
-            return Count(tuple(self.condition(part) for part in parts))
+            return HowMany(tuple(self.condition(part) for part in parts))
         if name == "cut":
             return self.cut(*parts)
         if name == "recode":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from tacit.expressions.cells import Cells, Condition, Leveled, Numeric
+from tacit.expressions.cells import Condition, Leveled, Numeric, RowCells
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Compared(Condition):
     right: Numeric
     sign: str
 
-    def truths(self, cells: Cells) -> tuple[Any, Any]:
+    def truths(self, cells: RowCells) -> tuple[Any, Any]:
         a, b = self.left.numbers(cells), self.right.numbers(cells)
         below, equal, above = a < b, a == b, a > b  # none of them where one is NaN
         parts = {"<": below, "==": equal, ">": above}
@@ -41,7 +41,7 @@ class AtLevel(Condition):
     level: Leveled
     accepted: tuple[int, ...]
 
-    def truths(self, cells: Cells) -> tuple[Any, Any]:
+    def truths(self, cells: RowCells) -> tuple[Any, Any]:
         import numpy as np
 
         codes = self.level.codes(cells)
@@ -55,7 +55,7 @@ class Missing(Condition):
 
     name: str
 
-    def truths(self, cells: Cells) -> tuple[Any, Any]:
+    def truths(self, cells: RowCells) -> tuple[Any, Any]:
         found = cells.missing[self.name]
         return found, ~found
 
@@ -66,7 +66,7 @@ class Not(Condition):
 
     part: Condition
 
-    def truths(self, cells: Cells) -> tuple[Any, Any]:
+    def truths(self, cells: RowCells) -> tuple[Any, Any]:
         held, failed = self.part.truths(cells)
         return failed, held
 
@@ -78,7 +78,7 @@ class Joined(Condition):
     parts: tuple[Condition, ...]
     every: bool
 
-    def truths(self, cells: Cells) -> tuple[Any, Any]:
+    def truths(self, cells: RowCells) -> tuple[Any, Any]:
         held, failed = zip(*(part.truths(cells) for part in self.parts), strict=True)
         if self.every:
             return reduce(operator.and_, held), reduce(operator.or_, failed)
@@ -86,7 +86,7 @@ class Joined(Condition):
 
 
 @dataclass(frozen=True)
-class Count(Numeric):
+class HowMany(Numeric):
     """How many of some conditions hold; none where one of them has no value."""
 
     parts: tuple[Condition, ...]
@@ -99,7 +99,7 @@ class Count(Numeric):
     def high(self) -> float:
         return float(len(self.parts))
 
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         import numpy as np
 
         truths = [part.truths(cells) for part in self.parts]

@@ -38,7 +38,7 @@ class Derived(Derivation):
     """What was declared beside it: bounds, missing."""
 
     @property
-    def named(self) -> frozenset[str]:  # type: ignore[override]
+    def named(self) -> frozenset[str]:
         return reads(self.expression) | asks(self.expression)
 
     def to_plain(self) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tacit.expressions.cells import Cells, Condition, Leveled, Numeric
+from tacit.expressions.cells import Condition, Leveled, Numeric, RowCells
 from tacit.schema import Level
 
 
@@ -21,7 +21,7 @@ class LevelColumn(Leveled):
     def levels(self) -> tuple[Level, ...]:
         return self.known
 
-    def codes(self, cells: Cells) -> Any:
+    def codes(self, cells: RowCells) -> Any:
         return cells.values[self.name]
 
 
@@ -41,7 +41,7 @@ class Cut(Leveled):
         pairs = list(pairwise(named))
         return (*(f"[{a}, {b})" for a, b in pairs[:-1]), f"[{pairs[-1][0]}, {pairs[-1][1]}]")
 
-    def codes(self, cells: Cells) -> Any:
+    def codes(self, cells: RowCells) -> Any:
         import numpy as np
 
         values = np.asarray(self.part.numbers(cells), np.float64)
@@ -63,7 +63,7 @@ class Recoded(Leveled):
     def levels(self) -> tuple[Level, ...]:
         return self.known
 
-    def codes(self, cells: Cells) -> Any:
+    def codes(self, cells: RowCells) -> Any:
         import numpy as np
 
         return np.array([*self.codes_of, -1], np.int64)[self.part.codes(cells)]
@@ -79,7 +79,7 @@ class Truth(Leveled):
     def levels(self) -> tuple[Level, ...]:
         return (False, True)
 
-    def codes(self, cells: Cells) -> Any:
+    def codes(self, cells: RowCells) -> Any:
         import numpy as np
 
         held, failed = self.part.truths(cells)

@@ -25,7 +25,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from tacit.expressions.cells import Cells, Numeric
+from tacit.expressions.cells import Numeric, RowCells
 from tacit.expressions.logarithm import logarithm
 
 LARGEST = sys.float_info.max
@@ -67,7 +67,7 @@ class Literal(Numeric):
     def high(self) -> float:
         return self.value
 
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         return self.value
 
 
@@ -86,7 +86,7 @@ class NumberColumn(Numeric):
     def high(self) -> float:
         return self.ends[1]
 
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         return settled(cells.values[self.name])
 
 
@@ -130,7 +130,7 @@ class Arithmetic(Made):
             return -LARGEST, LARGEST
         return range_of([_OF_FLOATS[self.sign](a, b) for a, b in self.corners])
 
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         import numpy as np
 
         step = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[self.sign]
@@ -149,7 +149,7 @@ class Power(Made):
         ends = [_power(base.low, self.times), _power(base.high, self.times)]
         return range_of([*ends, 0.0] if base.low < 0 < base.high else ends)
 
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         return settled(_power(self.parts[0].numbers(cells), self.times))
 
 
@@ -170,7 +170,7 @@ class Extreme(Made):
         pick = max if self.largest else min
         return pick(part.low for part in self.parts), pick(part.high for part in self.parts)
 
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         import numpy as np
 
         pick = np.maximum if self.largest else np.minimum
@@ -200,7 +200,7 @@ class Applied(Made):
         low, high = (float(end) for end in logarithm(np.array([max(part.low, SMALLEST), part.high])))
         return (low if part.low > 0 else -LARGEST), high
 
-    def numbers(self, cells: Cells) -> Any:
+    def numbers(self, cells: RowCells) -> Any:
         import numpy as np
 
         step = {"abs": np.abs, "floor": np.floor, "sqrt": np.sqrt, "log": logarithm}[self.function]

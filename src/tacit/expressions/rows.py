@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tacit.expressions.cells import Cells, Numeric
+from tacit.expressions.cells import Numeric, RowCells
 from tacit.expressions.derive import Derived, RowFilter, asks, reads
 from tacit.schema import Category, Number, Schema, Screened
 
@@ -73,7 +73,7 @@ class Reading:
             kept = None if self.rows is None else np.array(self.rows.condition.truths(cells)[0])
         return {name: cells.values[name] for name in self.columns}, kept
 
-    def _filled(self, parsed: Mapping[str, Any]) -> Cells:
+    def _filled(self, parsed: Mapping[str, Any]) -> RowCells:
         import numpy as np
 
         values, missing = dict(parsed), {}
@@ -82,9 +82,9 @@ class Reading:
             gaps = found < 0 if isinstance(column, Category) else np.isnan(found)
             stand_in = column.missing_code if isinstance(column, Category) else column.missing
             values[name], missing[name] = np.where(gaps, stand_in, found), gaps
-        return Cells(values, missing)
+        return RowCells(values, missing)
 
-    def _make(self, name: str, cells: Cells) -> None:
+    def _make(self, name: str, cells: RowCells) -> None:
         """Derive the column ``name`` and put it beside the others."""
         import numpy as np
 
