@@ -343,6 +343,15 @@ def plan_seeds() -> list[bytes]:
                 except tacit.InputError:
                     continue
                 found.append(plan.to_toml().encode())
+    schema = tacit.Schema({"x": (0, 9), "a b": {"bounds": [1, 5], "missing": 2}, "g": ["a", "b", "c"]})
+    derive = {
+        "z": {"value": "log(x + 1) / `a b`^2 - max(x, -1)", "bounds": [-9, 2], "missing": 0},
+        "some": "x > 0 and not is_missing(z) or g in ['a', \"b\"]",
+        "cut": "cut(x, [2, 3.5])",
+        "g2": "recode(g, {'a': 'b'})",
+    }
+    model = tacit.LinearRegression("z ~ some + cut + g2")
+    found.append(tacit.Plan(model, schema, budgets[0], tacit.AddNoise(), derive=derive).to_toml().encode())
     return found
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import pickle
+
 import pytest
 
 import tacit
+from tacit.collector.form import Form
+from tacit.ledger import digest
 from tacit.report.plan_text import explain
 
 GOOD = """
@@ -118,3 +123,59 @@ def test_a_title_is_kept_noted_and_changes_no_number():
     assert release.values == tacit.simulate(bare, n=50, seed=1).release.values
     assert tacit.Release.from_json(release.to_json()).plan.title == "Who says yes?"
     assert explain(plan) == ["Title: 'Who says yes?'. It is the author's own, and promises nothing.", *explain(bare)]
+
+
+DERIVED = {"visited": "visits > 0", "rate": {"value": "visits / years", "bounds": [0, 12], "missing": 1}}
+TABLE = tacit.Schema(visits=(0, 50), years=(0, 9), age=(18, 90))
+
+
+def test_derived_columns_go_where_the_plan_goes():
+    plan = tacit.Plan(tacit.LinearRegression("rate ~ age + visited"), TABLE, tacit.ZCDP(1.0), derive=DERIVED)
+    assert plan.columns == plan.calibrated_mechanism().columns
+    assert set(plan.columns) == {"rate", "age", "visited"}
+    assert plan.reads == ("age", "visits", "years")
+    assert plan.derive == DERIVED
+    assert tacit.Plan.from_toml(plan.to_toml()) == plan
+    assert "[derive]" in plan.to_toml()
+    assert pickle.loads(pickle.dumps(plan)) == plan
+    assert dataclasses.replace(plan, budget=tacit.PureDP(1.0)).derive == DERIVED
+    plain = tacit.Plan(plan.model, plan.schema.flat, plan.budget)
+    assert plain != plan
+    assert plain.statistic() == plan.statistic()
+    assert digest(plain.to_plain()) != digest(plan.to_plain())
+    other = dataclasses.replace(plan, derive={**DERIVED, "visited": "visits > 1"})
+    assert other != plan
+    said = "\n".join(explain(plan))
+    assert "Reads: the columns age, visits, years;" in said
+    assert "Column rate: 'visits / years' of the same row, clamped to 0 to 12; where that has no value" in said
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"where": "age > 20"}, 'neighbours = "add-remove"'),
+        ({"where": "age > "}, "^Expected rows='age > '"),
+        ({"where": 5}, "^Expected rows=5"),
+        ({"derive": {"age": "visits"}}, "no column of the schema"),
+        ({"derive": []}, "to be a table"),
+    ],
+)
+def test_what_cannot_be_derived_or_filtered_is_refused(said, words):
+    with pytest.raises(tacit.InputError, match=words):
+        tacit.Plan(tacit.Mean("age"), TABLE, tacit.ZCDP(1.0), **said)
+
+
+@pytest.mark.parametrize("table", ['rows = "age > 20"\nmore = 1', "", "rows = 5"])
+def test_a_where_table_has_one_key(table):
+    text = tacit.Plan(tacit.Mean("age"), TABLE, tacit.ZCDP(1.0)).to_toml() + f"\n[where]\n{table}\n"
+    with pytest.raises(tacit.InputError, match=r"^Expected (where|rows)="):
+        tacit.Plan.from_toml(text)
+
+
+def test_the_form_of_a_survey_asks_for_columns_themselves():
+    plan = tacit.Plan(tacit.Bernoulli("visited"), TABLE, tacit.PureDP(1.0), tacit.Local(), derive=DERIVED)
+    assert len(tacit.randomize({"visits": 3, "years": 1, "age": 30}, plan)) == 1
+    with pytest.raises(tacit.InputError, match="record"):
+        tacit.randomize({"years": 1}, plan)
+    with pytest.raises(tacit.InputError, match="of question 'q' to be left out"):
+        Form.of_plans("survey", {"q": plan})

@@ -172,7 +172,7 @@ def test_reports_and_a_release_pool(tmp_path):
     central = tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(0.05))
     reports = tacit.simulate(local, n=2000, seed=4, parameters={"theta": 0.3}).release
     release = tacit.simulate(central, n=1000, seed=5, parameters={"theta": 0.3}).release
-    both = tacit.infer([release, reports.save(tmp_path / "r.parquet")])
+    both = tacit.infer([release, reports.save(tmp_path / "r.parquet")], disjoint=True)
     alone = [tacit.infer(one).draws("theta").std() for one in (release, reports)]
     assert both.draws("theta").std() < 0.95 * min(alone)
     again = tacit.Posterior.load(both.save(tmp_path / "p.nc"))

@@ -156,12 +156,12 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
     import numpy as np
 
     from tacit.engines.reading import announced, guarded
-    from tacit.sources.open import open_source
+    from tacit.sources.derived import open_rows
 
     plan = as_plan(plan)
     randomizer = plan.local_randomizer()
     check_name("dataset", dataset)
-    source = open_source(data, randomizer.columns, plan.schema)
+    source = open_rows(data, randomizer.columns, plan.schema)
     if source.has_no_rows(randomizer.columns):
         raise InputError(NO_ROWS)
     told = announced(source, randomizer.columns)
@@ -179,7 +179,7 @@ def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Repor
 
 
 def needed(plan: Plan | ScreenPlan) -> tuple[tuple[str, ...], Schema]:
-    """The columns to read, and the schema to read them by: the crossing's, and who a row belongs to."""
+    """The columns of each row that are needed, and the schema they are declared in: the crossing's, and whose it is."""
     columns, person = plan.calibrated_mechanism().columns, plan.mechanism.person
     if person is None:
         return columns, plan.schema
@@ -201,11 +201,11 @@ def reader(data: Any, plan: Plan | ScreenPlan, engine: Any, progress: Progress |
     """Refuse whatever can be refused of rows and engine; what comes back reads the rows."""
     from tacit.engines.open import engine_of
     from tacit.engines.reading import Silent, Steps, announced, guarded
-    from tacit.sources.open import open_source
+    from tacit.sources.derived import open_rows
 
     chosen = engine_of(engine)
     columns, schema = needed(plan)
-    source = open_source(data, columns, schema)
+    source = open_rows(data, columns, schema, plan.row_filter)
     job, public = _job(source, plan), plan.calibrated_mechanism().public_n
     if not public:
         progress = None if progress is None else Silent(progress)
@@ -284,7 +284,7 @@ def collect(
         batches = _Counted(source.batches(schema, columns, min(collected.batch_rows, _BATCH_ROWS)))
         if person is None:
             for batch in batches:
-                collected.add(batch.columns)
+                collected.add(batch.counted())
                 if progress is not None:
                     progress(batch.rows)
             n = batches.rows

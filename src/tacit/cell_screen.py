@@ -63,12 +63,17 @@ class ScreenPlan:
             raise expected(
                 "neighbours", plan.budget.neighbours, f'of the plan to be "{REPLACE_ONE}" for a screen, which says n'
             )
-        return cls(plan.schema, budget, AddNoise(unit=unweighted(plan.mechanism.person)))
+        return cls(plan.schema.of_table, budget, AddNoise(unit=unweighted(plan.mechanism.person)))
 
     @cached_property
     def schema(self) -> Schema:
         """What is asked of each column: the classes of its cells."""
         return self.declared.screened()
+
+    @property
+    def row_filter(self) -> None:
+        """Which rows count: all of them."""
+        return None
 
     def calibrated_mechanism(self, noise_parameters: Noise | None = None) -> NoisySums:
         """The way across the boundary; ``noise_parameters`` is the noise that a screen says it had.
@@ -312,7 +317,7 @@ class Screen:
         n = release.n if unit is None or unit.weight is None else None  # else rows, or people, count otherwise there
         if (self.dataset, self.plan.mechanism.person) != (release.dataset, unweighted(unit)) or n not in (None, self.n):
             raise expected("screen", self.id, f"to have the dataset, the n and the unit of release {release.id!r}")
-        for name in release.calibrated_mechanism.columns:
+        for name in release.plan.reads:
             if name not in self.schema or self.schema[name] != release.plan.schema[name]:
                 raise expected("screen", self.id, f"to declare column {name!r} as release {release.id!r} does")
 

@@ -61,6 +61,7 @@ def infer(
     release: AnyRelease | Sequence[AnyRelease],
     *,
     same_rows: bool = False,
+    disjoint: bool = False,
     screen: AnyScreen | Sequence[AnyScreen] = (),
     method: str | None = None,
     prior: Prior | Mapping[str, Any] | None = None,
@@ -74,11 +75,12 @@ def infer(
     """Draw from p(parameters | release), the noise that privacy added included.
 
     ``release`` is a release, local reports, or a list of both; a path may stand for either. Several releases of one
-    model are pooled: each dataset is a site of its own, and nobody may be in two of them. Releases about the same
-    dataset share its exact sums, which ``same_rows=True`` confirms. ``screen`` is what `tacit.screen` has counted in
-    the cells of a dataset (or its path, or a list with one for each dataset): it adds warnings, and no draw depends on
-    it. ``method`` picks another sampler of the family, ``prior`` changes some of the prior's numbers (or gives a whole
-    prior), ``seed`` makes the draws repeatable: this side of the boundary nothing is secret.
+    model are pooled: each dataset, and each survey, is a site of its own, and nobody may be in two of them, which
+    ``disjoint=True`` says. Releases about the same dataset share its exact sums, which ``same_rows=True`` confirms.
+    ``screen`` is what `tacit.screen` has counted in the cells of a dataset (or its path, or a list with one for each
+    dataset): it adds warnings, and no draw depends on it. ``method`` picks another sampler of the family, ``prior``
+    changes some of the prior's numbers (or gives a whole prior), ``seed`` makes the draws repeatable: this side of the
+    boundary nothing is secret.
 
     Hamiltonian trajectories go on until they turn back. ``num_leapfrog_steps`` gives all of them that many leapfrog
     steps instead, which is made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary
@@ -91,6 +93,7 @@ def infer(
         raise expected("anyway", anyway, "to be True or False")
     found, surveys = _evidence(release)
     releases = sites_in_order(found, same_rows=same_rows) if found else []
+    _check_people(len(releases) + len({one.dataset for one in surveys}), disjoint)
     settings = check_settings(
         warmup=warmup, draws=draws, chains=chains, seed=seed, num_leapfrog_steps=num_leapfrog_steps
     )
@@ -226,6 +229,8 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
     for one in releases:
         if (one.plan.model, one.plan.schema) != (first.plan.model, first.plan.schema):
             raise expected("release", one.id, f"to have the model and the schema of {first.id!r} to be pooled with it")
+        if one.plan.where != first.plan.where:
+            raise expected("release", one.id, f"to be about rows with the same condition as those of {first.id!r}")
         sites.setdefault(one.dataset, []).append(one)
     if len({one.id for one in releases}) < len(releases):
         raise InputError("Expected every release to be given once.")
@@ -244,6 +249,19 @@ def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list
     if same_rows and len(sites) == len(releases):
         raise InputError("Expected same_rows to be left out: no two of the releases are about the same dataset.")
     return list(sites.values())
+
+
+def _check_people(sites: int, disjoint: object) -> None:
+    """Refuse to pool sites that may share people: whoever is in two of them would count twice, unseen."""
+    if not isinstance(disjoint, bool):
+        raise expected("disjoint", disjoint, "to be True or False")
+    if sites > 1 and not disjoint:
+        raise expected(
+            "disjoint",
+            disjoint,
+            f"to be True, if nobody is in two of the {sites} datasets or surveys; the tables of two years, or of two "
+            "places with the same patients, cannot be pooled",
+        )
 
 
 def _check_pools(problem: Problem, name: str) -> None:

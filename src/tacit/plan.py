@@ -19,6 +19,7 @@ from tacit._support.printable import flaw
 from tacit._support.reading import LARGEST_TOML, strict_toml
 from tacit._support.renamed import renamed_attribute
 from tacit.errors import InputError, did_you_mean, expected
+from tacit.expressions.derive import RowFilter, row_filter_of, with_derived
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, NoiseParameters
@@ -53,7 +54,9 @@ class Plan:
     """What will be released, about what, and under which guarantee.
 
     A ``mechanism`` that is left out is the default one of the model (`default_mechanism`). ``title`` is what a report
-    about it is called; it promises nothing, and changes nothing that is released.
+    about it is called; it promises nothing, and changes nothing that is released. ``derive`` declares columns that
+    follow from others of the same row, such as ``{"visited": "visits > 0"}``; they then stand in ``schema``, too.
+    ``where`` is a condition for the rows that count.
     """
 
     model: Model
@@ -61,9 +64,15 @@ class Plan:
     budget: Guarantee
     mechanism: Mechanism = field(default=cast("Mechanism", None))
     title: str | None = None
+    derive: Mapping[str, Any] = field(default=cast("Mapping[str, Any]", None), compare=False)  # schema compares it
+    where: str | None = None
 
     def __post_init__(self) -> None:
         _check_title(self.title)
+        if isinstance(self.schema, Schema):
+            if cast("Mapping[str, Any] | None", self.derive) is not None:
+                object.__setattr__(self, "schema", with_derived(self.schema, self.derive))
+            object.__setattr__(self, "derive", self.schema.derived_plain())
         if cast("Mechanism | None", self.mechanism) is None:
             known = isinstance(self.model, Model) and isinstance(self.schema, Schema)
             object.__setattr__(self, "mechanism", default_mechanism(self.model, self.schema) if known else AddNoise())
@@ -89,12 +98,36 @@ class Plan:
                 raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
         if isinstance(self.model, Regression):
             self.model.check_offsets(self.schema, taken=self.mechanism.takes_offsets)
+        if self.row_filter is not None and self.budget.neighbours == REPLACE_ONE:
+            raise expected(
+                "rows",
+                self.where,
+                'of [where] to come with neighbours = "add-remove" in [budget]: under replace-one the number of rows '
+                "is public, and how many rows pass is not",
+            )
         _ = self._calibrated  # refuses what does not fit together, long before data is near
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import plan_card
 
         return plan_card(self)
+
+    @cached_property
+    def row_filter(self) -> RowFilter | None:
+        """The rows that count; None: all of them."""
+        return None if self.where is None else row_filter_of(self.schema, self.where)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that what is released is made of: those of the table, and those that are derived from them."""
+        return self._calibrated.columns
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of the table, or of a person's record, that are read."""
+        return self.schema.read_for(
+            (*self.columns, *(() if self.row_filter is None else sorted(self.row_filter.named)))
+        )
 
     def event(self) -> Event:
         """What one release costs, or one person's report, from public parameters alone."""
@@ -172,6 +205,8 @@ class Plan:
             **({} if self.title is None else {"title": self.title}),
             "model": self.model.to_plain(),
             "schema": self.schema.to_plain(),
+            **({"derive": self.schema.derived_plain()} if self.schema.derived else {}),
+            **({} if self.where is None else {"where": {"rows": self.where}}),
             "budget": self.budget.to_plain(),
         }
         return plain if self.mechanism == AddNoise() else {**plain, "mechanism": self.mechanism.to_plain()}
@@ -179,7 +214,7 @@ class Plan:
     @classmethod
     def from_plain(cls, tables: Mapping[str, Any], *, earlier: bool = False) -> Plan:
         """Read plain tables; every key must be known. ``earlier``: of a release of draws that are no longer made."""
-        known = ("model", "schema", "budget", "mechanism")
+        known = ("model", "schema", "budget", "mechanism", "derive", "where")
         title = tables.get("title") if isinstance(tables, Mapping) else None
         if not isinstance(tables, Mapping):
             raise expected("plan", tables, "to be a mapping of tables")
@@ -194,7 +229,11 @@ class Plan:
             if name not in tables:
                 raise InputError(f"Expected the plan to have a [{name}] table.")
         _refuse_blanks(tables)
-        model, schema = _model_from_plain(tables["model"]), Schema(tables["schema"])
+        where = tables.get("where")
+        if where is not None and set(where) != {"rows"}:
+            raise expected("where", sorted(where), 'to have one key: rows = "a condition"')
+        model = _model_from_plain(tables["model"])
+        schema = with_derived(Schema(tables["schema"]), tables.get("derive", {}))
         said = dict(tables.get("mechanism", {"kind": AddNoise.kind}))
         if said.get("kind") == DEFAULT:
             said["kind"] = default_mechanism(model, schema).kind
@@ -204,6 +243,7 @@ class Plan:
             budget=guarantee_from_plain(tables["budget"]),
             mechanism=mechanism_from_plain(said, earlier=earlier),
             title=title,
+            where=None if where is None else where["rows"],
         )
 
     def to_toml(self) -> str:

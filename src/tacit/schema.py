@@ -7,7 +7,8 @@ read from rows would themselves be a leak, so there is no default for either.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -168,11 +169,38 @@ class Screened:
         return self.column.to_plain()
 
 
+@dataclass(frozen=True)
+class Gaps:
+    """A declared column of which missing cells are to be told apart: they are NaN, or the code -1, and not filled."""
+
+    column: Number | Category
+
+    def to_plain(self) -> Any:
+        """The value that a plan file holds for the column itself."""
+        return self.column.to_plain()
+
+
 Parsed = Number | Category | Identifier
 """What cells are parsed as."""
 
-Column = Parsed | Screened
-"""What may be asked of a column: its parsed cells, or their classes."""
+Column = Parsed | Screened | Gaps
+"""What may be asked of a column: its parsed cells, their classes, or its cells before any is filled."""
+
+
+class Derivation(ABC):
+    """How a column follows from others of the same row (see `tacit.expressions`)."""
+
+    column: Number | Category
+    """What it is declared as."""
+
+    @property
+    @abstractmethod
+    def named(self) -> frozenset[str]:
+        """The columns that its expression names."""
+
+    @abstractmethod
+    def to_plain(self) -> Any:
+        """The value that a plan file holds in its ``[derive]`` table."""
 
 
 def check_column_name(what: str, name: object) -> None:
@@ -202,7 +230,7 @@ def column_from_plain(name: str, value: object) -> Column:
 
 
 def _column_from_plain(value: object) -> Column:
-    if isinstance(value, Number | Category | Screened):
+    if isinstance(value, Number | Category | Screened | Gaps):
         return value
     if isinstance(value, Mapping):
         keys = set(value)
@@ -234,10 +262,14 @@ def _column_from_plain(value: object) -> Column:
 class Schema(Mapping[str, Column]):
     """The declared columns, by name: ``Schema(age=(18, 65), smoker=["no", "yes"])``.
 
-    Names that are no Python identifiers go in as a mapping: ``Schema({"body mass": (15, 55)})``.
+    Names that are no Python identifiers go in as a mapping: ``Schema({"body mass": (15, 55)})``. A plan adds the
+    columns that it derives from these; to everything but the reading of rows they are columns like others.
     """
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_columns", "derived")
+
+    derived: Mapping[str, Derivation]
+    """The columns that are derived from others, by name, each behind those that it names."""
 
     def __init__(self, columns: Mapping[str, object] | None = None, /, **more: object) -> None:
         declared: dict[str, object] = {**(columns or {}), **more}
@@ -246,6 +278,7 @@ class Schema(Mapping[str, Column]):
         for name in declared:
             check_column_name("column name", name)
         self._columns = {name: column_from_plain(name, value) for name, value in declared.items()}
+        self.derived = {}
 
     def __getitem__(self, name: str) -> Column:
         if isinstance(name, list | tuple):
@@ -265,7 +298,7 @@ class Schema(Mapping[str, Column]):
         return name in self._columns
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self._columns == other._columns
+        return isinstance(other, Schema) and self._columns == other._columns and self.derived == other.derived
 
     def __hash__(self) -> int:
         return hash(frozenset(self._columns.items()))
@@ -278,7 +311,7 @@ class Schema(Mapping[str, Column]):
         column = self[name]
         if isinstance(column, Identifier):
             raise expected("column", name, "to be declared with bounds or levels")
-        return column.column if isinstance(column, Screened) else column
+        return column.column if isinstance(column, Screened | Gaps) else column
 
     def number(self, name: str) -> Number:
         """The column ``name``, which must be a number."""
@@ -298,14 +331,56 @@ class Schema(Mapping[str, Column]):
         """This schema with the column ``name``, not declared so far, as the one that tells people apart."""
         if name in self._columns:
             raise expected("id", name, "not to be declared in the schema as well")
-        extended = Schema(self._columns)
-        extended._columns[name] = Identifier()
-        return extended
+        return self._with({**self._columns, name: Identifier()}, self.derived)
+
+    def with_derived(self, derived: Mapping[str, Derivation]) -> Schema:
+        """The columns of the table with these columns derived from them."""
+        return self._with({**self.of_table._columns, **{name: one.column for name, one in derived.items()}}, derived)
+
+    @property
+    def flat(self) -> Schema:
+        """The same columns, each as if it were in the table: for tables that somebody makes up."""
+        return self._with(self._columns, {})
+
+    @property
+    def of_table(self) -> Schema:
+        """The columns that the table has: all but the derived ones."""
+        return self._with({name: column for name, column in self._columns.items() if name not in self.derived}, {})
+
+    def read_for(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """The columns of the table that must be read to know ``columns``, in order, each once."""
+        asked = tuple(columns)
+        needed = self.needed_for(asked)
+        ordered = dict.fromkeys((*asked, *self._columns))
+        return tuple(name for name in ordered if name in needed and name not in self.derived)
+
+    def needed_for(self, columns: Iterable[str]) -> frozenset[str]:
+        """``columns`` and all that they follow from."""
+        found = set(columns)
+        for name in reversed(tuple(self.derived)):  # each stands behind those that it names
+            if name in found:
+                found |= self.derived[name].named
+        return frozenset(found)
+
+    def with_gaps(self, columns: Iterable[str]) -> Schema:
+        """This schema, with the missing cells of ``columns`` told apart."""
+        gaps = {name: Gaps(self.declared(name)) for name in columns}
+        return self._with({**self._columns, **gaps}, self.derived)
+
+    def _with(self, columns: Mapping[str, Column], derived: Mapping[str, Derivation]) -> Schema:
+        made = Schema.__new__(Schema)
+        made._columns, made.derived = dict(columns), dict(derived)
+        return made
 
     def screened(self) -> Schema:
-        """This schema, asked for the classes of cells and not for the cells."""
-        return Schema({name: Screened(self.declared(name)) for name in self})
+        """This schema, asked for the classes of cells and not for the cells; what is derived has no cells."""
+        return Schema({name: Screened(self.declared(name)) for name in self if name not in self.derived})
+
+    def derived_plain(self) -> dict[str, Any]:
+        """The ``[derive]`` table of a plan file."""
+        return {name: one.to_plain() for name, one in self.derived.items()}
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[schema]`` table of a plan file."""
-        return {n: column.to_plain() for n, column in self._columns.items() if not isinstance(column, Identifier)}
+        of_table = {name: column for name, column in self._columns.items() if name not in self.derived}
+        return {name: column.to_plain() for name, column in of_table.items() if not isinstance(column, Identifier)}

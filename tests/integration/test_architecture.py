@@ -52,7 +52,8 @@ def test_help_loads_nothing_heavy():
 # What runs left of the boundary, or on a device: all its randomness is the operating system's.
 UNSEEDED = (
     *("boundary.py", "bounds.py", "device.py", "partial_sums.py", "screen.py", "cell_screen.py"),
-    *("engines", "ledger", "mechanisms", "noise", "privacy", "private_samplers", "protocols", "sources", "statistics"),
+    *("engines", "expressions", "ledger", "mechanisms", "noise", "privacy", "private_samplers", "protocols", "sources"),
+    "statistics",
 )
 GENERATORS = {"default_rng", "RandomState", "SeedSequence", "PRNGKey", "SeededEntropy"}
 KEYS = {"key", "PRNGKey", "seed"}  # of a module called random: jax.random and whatever imitates it

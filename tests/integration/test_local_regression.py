@@ -254,7 +254,7 @@ def test_a_release_and_reports_pool(tmp_path):
     """
     (survey, _), release = linear_evidence()
     alone = tacit.infer(survey.save(tmp_path / "survey.parquet"), draws=500)
-    both = tacit.infer([release, tmp_path / "survey.parquet"], draws=500)
+    both = tacit.infer([release, tmp_path / "survey.parquet"], disjoint=True, draws=500)
     assert alone.method == both.method == "wishart"
     assert finds(alone, LINEAR_TRUTH)
     assert finds(both, LINEAR_TRUTH)
@@ -270,7 +270,7 @@ def test_all_together_say_more_than_any_one():
     """Seeds 4, 5 and 6: two groups of reports and a release, as above."""
     surveys, release = linear_evidence()
     alone = [tacit.infer(one, draws=500).draws("theta")[:, 1].std() for one in (release, *surveys)]
-    both = tacit.infer([release, tacit.Reports.merge(surveys, dataset="survey")], draws=500)
+    both = tacit.infer([release, tacit.Reports.merge(surveys, dataset="survey")], disjoint=True, draws=500)
     assert finds(both, LINEAR_TRUTH)
     assert both.draws("theta")[:, 1].std() < 0.95 * min(alone)
     assert both.draws("mu_x").shape == (2000, 1)
@@ -284,7 +284,7 @@ def test_logistic_releases_and_reports_pool():
     plan = tacit.Plan(LOGISTIC, SCHEMA, budget)
     release = tacit.simulate(plan, n=400, seed=8, parameters=LOGISTIC_TRUTH).release
     alone = [tacit.infer(one, draws=500).draws("theta")[:, 1].std() for one in (release, reports)]
-    both = tacit.infer([release, reports], draws=500)
+    both = tacit.infer([release, reports], disjoint=True, draws=500)
     assert finds(both, LOGISTIC_TRUTH)
     assert both.draws("theta")[:, 1].std() < 0.95 * min(alone)
 

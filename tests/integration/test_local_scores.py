@@ -241,7 +241,7 @@ def test_what_cannot_be_pooled_is_refused():
         ([few], "to be at least 100 reports"),
     ):
         with pytest.raises(tacit.InputError, match=words):
-            tacit.infer(given)
+            tacit.infer(given, disjoint=True)
     for reports in (sums.release, [scores, sums.release]):
         with pytest.raises(tacit.InputError, match='to be of the protocol "scores"'):
             tacit.next_cohort(reports)

@@ -53,7 +53,7 @@ def test_with_hardly_any_noise_sites_pool_as_their_rows_would(method):
     sites = [
         _simulate(tacit.PureDP(1e4), n, seed, **_parameters(mean)) for n, seed, mean in ((300, 1, 0.0), (500, 2, 0.3))
     ]
-    posterior = tacit.infer([s.release for s in sites], method=method, prior=NARROW)
+    posterior = tacit.infer([s.release for s in sites], disjoint=True, method=method, prior=NARROW)
     theta, sd, sigma = _conjugate(sites)
     assert np.all(np.abs(posterior.draws("theta").mean(axis=0) - theta) < 6 * sd / np.sqrt(1000))
     assert np.all(np.abs(posterior.draws("theta").std(axis=0) / sd - 1) < 0.15)
@@ -134,9 +134,16 @@ def test_what_cannot_be_pooled_is_refused(tmp_path):
         tacit.infer([first, dataclasses.replace(second, dataset=first.dataset, n=101)], same_rows=True)
     other = tacit.Plan(tacit.LinearRegression("y ~ group"), SCHEMA, tacit.PureDP(1.0))
     with pytest.raises(tacit.InputError, match="the model and the schema"):
-        tacit.infer([first, tacit.simulate(other, n=100, seed=7).release])
+        tacit.infer([first, tacit.simulate(other, n=100, seed=7).release], disjoint=True)
     with pytest.raises(tacit.InputError, match="pools several datasets: wishart, cell-moments, naive"):
-        tacit.infer([first, second], method="gibbs-update")
+        tacit.infer([first, second], disjoint=True, method="gibbs-update")
+    with pytest.raises(tacit.InputError, match="if nobody is in two of the 2 datasets"):
+        tacit.infer([first, second])
+    with pytest.raises(tacit.InputError, match="disjoint='yes'"):
+        tacit.infer([first, second], disjoint="yes")
+    derived = dataclasses.replace(first.plan, derive={"twice": "x * 2"})
+    with pytest.raises(tacit.InputError, match="the model and the schema"):
+        tacit.infer([first, dataclasses.replace(second, plan=derived)], disjoint=True)
     with pytest.raises(tacit.InputError, match="list of these"):
         tacit.infer([])
     with pytest.raises(tacit.InputError, match="same_rows"):
@@ -147,7 +154,7 @@ def test_what_cannot_be_pooled_is_refused(tmp_path):
 def test_a_pooled_posterior_is_saved_read_and_shown(tmp_path):
     sites = [_simulate(tacit.PureDP(1.0), 200, seed, **_parameters(0.0)).release for seed in (8, 9)]
     paths = [release.save(tmp_path / f"{release.id}.json") for release in sites]
-    posterior = tacit.infer(paths, prior=NARROW, method="naive")
+    posterior = tacit.infer(paths, disjoint=True, prior=NARROW, method="naive")
     again = tacit.Posterior.load(posterior.save(tmp_path / "posterior.nc"))
     assert again.releases == tuple(sites)
     with pytest.raises(tacit.InputError, match=r"posterior\.evidence"):

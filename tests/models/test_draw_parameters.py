@@ -353,7 +353,7 @@ def test_a_wrong_weight_in_inference_is_caught(monkeypatch):
 def test_what_posterior_draws_are_not_for():
     release = tacit.simulate(beta_plan(n=20), n=20, seed=1).release
     with pytest.raises(tacit.InputError, match="not pooled"):
-        tacit.infer([release, dataclasses.replace(release, dataset="b", id="b")])
+        tacit.infer([release, dataclasses.replace(release, dataset="b", id="b")], disjoint=True)
     with pytest.raises(tacit.InputError, match="posterior draws: exact"):
         tacit.infer(release, method="naive")
     with pytest.raises(tacit.InputError, match="posterior-sample"):

@@ -103,7 +103,7 @@ def test_groups_with_different_budgets_and_a_release_pool(tmp_path):
     merged.save(tmp_path / "both.parquet")
 
     def sd(*evidence):
-        draws = tacit.infer(list(evidence)).draws("rate")
+        draws = tacit.infer(list(evidence), disjoint=True).draws("rate")
         assert abs(draws.mean() - 3.5) < 6 * draws.std()
         return draws.std()
 
@@ -180,7 +180,7 @@ def test_releases_of_the_same_rows_share_their_sums(tmp_path):
     assert sd < 0.97 * max(alone)
     assert sd > 1.1 * sum(s**-2 for s in alone) ** -0.5
     other = dataclasses.replace(tacit.privatize(rows, plan_of("poisson", budgets[0]), ledger=None), dataset="other")
-    assert tacit.infer([first, second, other], same_rows=True).draws("rate").std() < sd
+    assert tacit.infer([first, second, other], same_rows=True, disjoint=True).draws("rate").std() < sd
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -338,4 +338,4 @@ def test_protocols_that_do_not_fit_are_refused():
         tacit.infer(reports, method="naive")
     release = tacit.simulate(plan_of("normal", tacit.PureDP(1.0)), n=50, seed=1).release
     with pytest.raises(tacit.InputError, match="to have the model and the schema"):
-        tacit.infer([release, reports])
+        tacit.infer([release, reports], disjoint=True)

@@ -13,9 +13,12 @@ from fractions import Fraction
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 import tacit
 from tacit import schema
 from tacit.engines import reading
+from tacit.expressions import numbers
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.sources import arrow_tables, cells, columns, duckdb_tables, folders
 
@@ -74,6 +77,22 @@ def _too_small(claim: Callable[[tacit.Plan], Sensitivity]) -> Callable[[tacit.Pl
     return understated
 
 
+_settled = numbers.settled
+
+
+def _beside_the_batch(values: Any) -> Any:
+    """Numbers less their mean over the rows that came together."""
+    found = _settled(values)
+    return found - np.nan_to_num(found).mean()
+
+
+def _failing(values: Any) -> Any:
+    """As NumPy is where nobody tells it otherwise."""
+    if np.isinf(values).any():
+        raise FloatingPointError
+    return _settled(values)
+
+
 class _RawSteps:
     """Progress as the blocks come."""
 
@@ -124,5 +143,9 @@ FAULTS: dict[str, Fault] = {
     "a person claimed as one row": Fault(
         ((Sensitivity, "times", lambda self, records: self),), ("dict of lists", "csv")
     ),
+    "a derived column that looks at its batch": Fault(
+        ((numbers, "settled", _beside_the_batch),), ("dict of lists", "table", "csv", "parquet")
+    ),
+    "a derived column that fails on a value": Fault(((numbers, "settled", _failing),), ("dict of lists", "csv")),
     "progress by the block": Fault(((reading, "Steps", _RawSteps),), ("csv",)),
 }

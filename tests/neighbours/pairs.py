@@ -14,6 +14,7 @@ import tacit
 from tacit.schema import Category, Number
 
 from .catalogue import BOUNDS, COUNT_BOUNDS, KINDS, LEVELS, NAMES, PEOPLE, TEXT_KINDS
+from .derived_plans import with_derived_columns
 from .tables import Table
 
 _PLANS = 500
@@ -42,7 +43,7 @@ def draw_pair(
     alike = inferred or declared
     number, person_wanted = random.randrange(_PLANS), bool(people) and random.random() < 0.4
     plan = plan_of(number, people=person_wanted, levels=alike, lost=declared)
-    needed = plan.calibrated_mechanism().columns
+    needed = plan.reads
     others = [name for name in NAMES if name not in plan.schema and name != _id_of(plan)]
     names = [*needed, *random.sample(others, random.choice((1, 1, 2) if alike else (0, 1, 1, 2)))]
     random.shuffle(names)
@@ -96,7 +97,8 @@ def _id_of(plan: tacit.Plan) -> str | None:
 def plan_of(number: int, *, people: bool, levels: bool, lost: bool = False) -> tacit.Plan:
     """One of some hundred plans: to prove the sensitivity of a new one takes longer than to read a table.
 
-    ``levels``: most have levels, and, unless ``lost``, none that a guess of types may change for good.
+    ``levels``: most have levels, and, unless ``lost``, none that a guess of types may change for good. Of the others,
+    every third has derived columns.
     """
     random = Random(f"plan {number}")
     wanted = levels and number % 4 > 0  # most of what readers guess matters for levels
@@ -107,7 +109,8 @@ def plan_of(number: int, *, people: bool, levels: bool, lost: bool = False) -> t
         if not levels or (
             (needed or not wanted) and (lost or not any(_lost(level) for one in categories for level in one.levels))
         ):
-            return plan
+            derived = number % 3 == 2 and not levels
+            return with_derived_columns(plan, Random(f"derive {number}")) if derived else plan
 
 
 def _lost(value: object) -> bool:

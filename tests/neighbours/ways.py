@@ -59,7 +59,7 @@ def by_pooling(data: Any, plan: tacit.Plan, progress: Any) -> Found:
 
 def _other_site(plan: tacit.Plan) -> Any:
     person = plan.mechanism.person
-    names = (*plan.calibrated_mechanism().columns, *([person.id] if person else []))
+    names = (*plan.reads, *([person.id] if person else []))
     return tacit.partial({name: ["1", "x"] for name in names}, plan, dataset="here", engine=Threads(1))
 
 
@@ -120,7 +120,7 @@ def by_bounds(data: Any, plan: tacit.Plan, progress: Any) -> Found:
 
     options = {"within": (-1000, 1000), "epsilon": 1.0, "ledger": None, "points": 20, "progress": progress}
     with mock.patch.object(NoisyRanks, "choose", choose):
-        found = tacit.bounds(data, plan.calibrated_mechanism().columns[0], **options)
+        found = tacit.bounds(data, plan.reads[0], **options)
     return found.n, tuple(int(count) for count in seen[0].ravel())
 
 

@@ -152,7 +152,7 @@ def test_what_is_pooled_has_scores(tmp_path):
     sums = tacit.simulate(noisy, n=300, seed=3).release
     for both in ([released(1, "a"), sums], [sums, released(1, "a")]):
         with pytest.raises(tacit.InputError, match="scores in rounds"):
-            infer(both)
+            infer(both, disjoint=True)
     with pytest.raises(tacit.InputError, match="to be one for scores in rounds: score"):
         infer(released(1), method="gaussian-covariates")
 

@@ -242,7 +242,7 @@ def test_the_split_of_pooled_sites_and_of_reports():
     The closed forms are p(1 - p) / n up to the prior; alarm at 25% (4 standard errors of about 4% and some for p).
     """
     releases = [tacit.simulate(SMOKER, n=400, seed=seed, parameters={"theta": 0.3}).release for seed in (6, 7)]
-    pooled = tacit.infer(releases, draws=500, chains=2, method="shares")
+    pooled = tacit.infer(releases, disjoint=True, draws=500, chains=2, method="shares")
     (theta,) = (one for one in split_uncertainty(pooled, replicate(pooled)) if one.name == "theta")
     p = float(pooled.draws("theta").mean())
     assert theta.sampling == pytest.approx(p * (1 - p) / 802, rel=0.25)

@@ -68,7 +68,7 @@ def test_the_same_release_under_wider_noise_does_not_suit():
 def test_sites_that_share_their_coefficients_go_to_nuts():
     plan = plan_of()
     releases = [tacit.simulate(plan, n=50_000, seed=seed, parameters=PARAMETERS).release for seed in (1, 2)]
-    assert "n_steps" in tacit.infer(releases, draws=50, anyway=True, warmup=50).tree.sample_stats
+    assert "n_steps" in tacit.infer(releases, disjoint=True, draws=50, anyway=True, warmup=50).tree.sample_stats
     assert "n_steps" not in tacit.infer(releases[0], draws=50, anyway=True, warmup=50).tree.sample_stats
 
 

@@ -298,7 +298,9 @@ def posterior(signed, stranger, folder):
     """Three sites: signed by the holder, signed by a stranger, not signed."""
     other = tacit.privatize(ROWS, PLAN, ledger=None, dataset="north").sign(stranger[0])
     plain = tacit.privatize(ROWS, PLAN, ledger=None, dataset="west")
-    made = tacit.infer([signed, other, plain], method="shares", draws=50, anyway=True, warmup=50, chains=2)
+    made = tacit.infer(
+        [signed, other, plain], disjoint=True, method="shares", draws=50, anyway=True, warmup=50, chains=2
+    )
     return made.save(folder / "p.nc"), (signed, other, plain)
 
 

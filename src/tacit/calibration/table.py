@@ -247,10 +247,10 @@ class _Rows(Accumulator):
 
 def _read(plan: Plan, table: Any) -> _Rows:
     """The public rows, parsed and clamped as a release has them."""
-    from tacit.sources.open import open_source
+    from tacit.sources.derived import open_rows
 
     columns, schema = needed(plan)
-    source = open_source(table, columns, schema)
+    source = open_rows(table, columns, schema, plan.row_filter)
     if source.has_no_rows(columns):
         raise InputError(NO_ROWS)
     found = _Rows()

@@ -39,6 +39,9 @@ def infer(
     same_rows: Annotated[
         bool, typer.Option("--same-rows", help="Releases with one dataset name are about the same rows.")
     ] = False,
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Nobody is in two of the datasets that are pooled.")
+    ] = False,
     screen: Annotated[
         list[Path] | None,
         typer.Option("--screen", help="What `tacit screen` has counted, a JSON file; one for each dataset."),
@@ -74,6 +77,7 @@ def infer(
         posterior = tacit.infer(
             release,
             same_rows=same_rows,
+            disjoint=disjoint,
             screen=screen or (),
             method=method,
             prior=changes,

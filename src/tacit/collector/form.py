@@ -61,6 +61,9 @@ class Question:
             raise expected("budget", self.plan.budget.symbols, f"of question {self.name!r} to be an epsilon alone")
         if self.plan.title is not None:
             raise expected("title", self.plan.title, f"of question {self.name!r} to be left out: people do not see it")
+        if self.plan.schema.derived:
+            names = ", ".join(self.plan.schema.derived)
+            raise expected("derive", names, f"of question {self.name!r} to be left out: a form asks for each column")
         encoder = self.local_randomizer.encoder
         if not isinstance(self.local_randomizer.protocol, SPOKEN) or not (
             isinstance(encoder, LevelCode | LatticeNumber) or (isinstance(encoder, RowScore) and _has_words(encoder))

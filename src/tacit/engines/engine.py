@@ -80,7 +80,7 @@ def tally(index: int, piece: Source, job: Job, progress: Progress | None = None)
 def _tally(index: int, piece: Source, job: Job, progress: Progress | None) -> Tally:
     sums, rows = job.empty.fresh(), 0
     for batch in piece.batches(job.schema, job.columns, job.batch_rows):
-        sums.add(batch.columns)
+        sums.add(batch.counted())
         rows += batch.rows
         if progress is not None:
             progress(batch.rows)

@@ -103,7 +103,7 @@ def _tally_pulls(pulls: _Shared, job: Job, watch: Progress) -> Tally:
     with silence():
         while (pull := pulls.next()) is not None:
             for batch in pull().split(job.batch_rows):
-                sums.add(batch.columns)
+                sums.add(batch.counted())
                 rows += batch.rows
                 watch(batch.rows)
     return Tally(0, rows, sums.totals)

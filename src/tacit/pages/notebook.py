@@ -37,10 +37,10 @@ _STYLE = """<style>
 def plan_card(plan: Any) -> str:
     """What a `Plan` will read, release and promise."""
     local = plan.mechanism.kind == "local"
-    columns = plan.local_randomizer().columns if local else plan.calibrated_mechanism().columns
+    columns = (*plan.reads, *(name for name in plan.columns if name in plan.schema.derived))
     lines = [
         ("Model", ", ".join(f"{name} {value}" for name, value in plan.model.to_plain().items())),
-        ("Reads", f"{_some(columns)}{' on each device' if local else ''}"),
+        ("Reads", f"{_some(plan.reads)}{' on each device' if local else ''}"),
         (
             "Releases",
             f"one report per person by {plan.local_randomizer().protocol.kind}"

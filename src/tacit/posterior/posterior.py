@@ -133,7 +133,7 @@ class Posterior:
         """What this posterior takes for granted beside its model."""
         found = [text for release in self.releases for text in release.guarantee.assumes]
         found += [text for survey in self.surveys for text in survey.assumes]
-        if len({one.dataset for one in self.evidence}) > 1:
+        if len({one.dataset for one in self.releases}) + len({one.dataset for one in self.surveys}) > 1:
             found.append("the datasets are about disjoint people")
         if self.surveys:
             found.append("every report was made by the published protocol, at a budget that its record did not choose")

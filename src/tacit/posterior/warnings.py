@@ -84,7 +84,7 @@ def _about_the_cells(posterior: Posterior) -> list[str]:
     return [
         f"{f'Dataset {screen.dataset}, ' if several else ''}{warning}"
         for screen in posterior.screens
-        for warning in screen.warnings(posterior.plan.calibrated_mechanism().columns)
+        for warning in screen.warnings(posterior.plan.reads)
     ]
 
 

@@ -85,9 +85,6 @@ def statement(plan: Plan) -> str:
 def learnable(plan: Plan) -> str:
     """What an analyst will be able to say, and what not."""
     model, schema = plan.model, plan.schema
-    columns = (
-        plan.local_randomizer().columns if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism().columns
-    )
     if isinstance(model, Regression):
         response = model.design(schema).formula.response
         names = [
@@ -103,9 +100,10 @@ def learnable(plan: Plan) -> str:
             labels = [coords[axis] for axis in axes]
             names += [name] if not labels else [f"{name} of {in_prose(str(level))}" for level in labels[0]]
         subject = _some(names)
+    read = ", ".join(map(in_prose, plan.reads))
     return (
         f"{subject}; {_as_what(plan)}. Not: anything about a single row, about columns "
-        f"other than {', '.join(map(in_prose, columns))}, or about groups and relations that the model does not name."
+        f"other than {read}, or about groups and relations that the model does not name."
     )
 
 

@@ -285,7 +285,7 @@ def _shape(plan: Plan) -> str | None:
 
 def _public(plan: Plan) -> dict[str, Any]:
     """The columns that are read, as declared, and how many more were declared."""
-    read = plan.local_randomizer().columns if plan.mechanism.kind == "local" else plan.calibrated_mechanism().columns
+    read = (*plan.reads, *(name for name in plan.columns if name in plan.schema.derived))
     columns: list[Public] = []
     for name in read[:_MOST_COLUMNS]:
         column = plan.schema.declared(name)

@@ -41,11 +41,10 @@ def _explained(plan: Plan) -> list[str]:
     if isinstance(plan.calibrated_mechanism(), ScoreRounds):
         return _explain_rounds(plan)
     statistic, noise, unit = plan.statistic(), plan.noise(), plan.mechanism.person
-    read = _names(statistic.columns)
     sizes = sorted({f"{sd / statistic.unit:.3g}" for sd in noise.sd})
     lines = [
         f"Mechanism: {plan.mechanism.kind}, sums of the rows{_by_default(plan)}.",
-        f"Reads: the column{'s' if len(statistic.columns) > 1 else ''} {read}; {_unit(unit)}.",
+        f"Reads: the column{'s' if len(plan.reads) > 1 else ''} {_names(plan.reads)}; {_unit(unit)}.",
         f"Releases: {len(statistic.entries)} noisy number{'s' if len(statistic.entries) > 1 else ''} "
         f"({_some(statistic.entries)}), {about_n(plan)}.",
         f"Noise: {noise.kind}, standard deviation {' to '.join((sizes[0], sizes[-1])) if len(sizes) > 1 else sizes[0]}"
@@ -62,7 +61,7 @@ def _explained(plan: Plan) -> list[str]:
     lines += _about_shape(plan)
     if unit is not None:
         lines.append(f"Everyone: {everyone(unit, fills=True)}")
-    return [*lines, *(_about_column(name, plan) for name in statistic.columns), about_types()]
+    return [*lines, *about_columns(plan), about_types()]
 
 
 def _by_default(plan: Plan) -> str:
@@ -89,6 +88,30 @@ def about_types() -> str:
     return f"Assumes of rows that are not CSV or TSV files: {TYPED_ELSEWHERE}."
 
 
+def about_columns(plan: Plan) -> list[str]:
+    """What a cell counts as that is not as declared: of every column that is read, then of those derived from them."""
+    wanted = (*plan.columns, *(() if plan.row_filter is None else sorted(plan.row_filter.named)))
+    needed = plan.schema.needed_for(wanted)
+    rows = [] if plan.where is None else [f"Rows: only those with {in_prose(plan.where)} count."]
+    derived = [name for name in plan.schema.derived if name in needed]
+    return [
+        *rows,
+        *(_about_column(name, plan) for name in plan.reads),
+        *(_about_derived(name, plan) for name in derived),
+    ]
+
+
+def _about_derived(name: str, plan: Plan) -> str:
+    column, said = plan.schema.declared(name), plan.schema.derived[name].to_plain()
+    text = said if isinstance(said, str) else said["value"]
+    if isinstance(column, Category):
+        values = f"one of {len(column.levels)} levels"
+    else:
+        values = f"clamped to {column.low:g} to {column.high:g}"
+    none = f"where that has no value the cell counts as {column.missing!r}"
+    return f"Column {in_prose(name)}: {in_prose(text)} of the same row, {values}; {none}."
+
+
 def _about_column(name: str, plan: Plan) -> str:
     column = plan.schema.declared(name)
     kind = "an undeclared, missing or unreadable" if isinstance(column, Category) else "a missing or unreadable"
@@ -101,13 +124,13 @@ def _explain_local(plan: Plan) -> list[str]:
     randomizer = plan.local_randomizer()
     size = randomizer.protocol.reports.size
     return [
-        f"Reads: on each person's own device, {_names(randomizer.columns)} of that person alone.",
+        f"Reads: on each person's own device, {_names(plan.reads)} of that person alone.",
         f"Sends: one report per person, made by {randomizer.protocol.kind}, of {size} whole number"
         f"{'s' if size > 1 else ''}. The true answer never leaves the device.",
         f"Promises: {plan.budget.symbols} to every person, against everybody, the collector included. "
         f"{plan.budget.sentence()}",
         *about_cohort(plan),
-        *(_about_column(name, plan) for name in randomizer.columns),
+        *about_columns(plan),
     ]
 
 
@@ -120,7 +143,7 @@ def _explain_draws(plan: Plan) -> list[str]:
     unit = _unit(None) if plan.mechanism.whole_rows else "the unit of privacy is the response of a row"
     promise = f"{plan.promise.sentence()}{about_responses(plan)}"
     return [
-        f"Reads: the column{'s' if len(calibrated.columns) > 1 else ''} {_names(calibrated.columns)}; {unit}.",
+        f"Reads: the column{'s' if len(plan.reads) > 1 else ''} {_names(plan.reads)}; {unit}.",
         f"Releases: {drawn} of {said.parameters} number{'s' if said.parameters > 1 else ''} "
         f"({_some(calibrated.entries)}) from {source}, rounded to multiples of 1/{said.grid}, and the number of rows.",
         f"{'Descent' if isinstance(calibrated, DescentPoint) else 'Density'}: loss {said.loss}, {numbers}; drawn by "
@@ -128,7 +151,7 @@ def _explain_draws(plan: Plan) -> list[str]:
         *_about_chain(calibrated),
         f"Promises: {plan.promise.symbols}. {promise}",
         f"Assumes: {'; '.join(calibrated.assumes)}.",
-        *(_about_column(name, plan) for name in calibrated.columns),
+        *about_columns(plan),
         about_types(),
     ]
 
@@ -140,7 +163,7 @@ def _explain_rounds(plan: Plan) -> list[str]:
     lines = [
         f"Mechanism: {plan.mechanism.kind}, scores in rounds{_by_default(plan)}; the rows are read {calibrated.passes} "
         "times, once for each round.",
-        f"Reads: the column{'s' if len(calibrated.columns) > 1 else ''} {_names(calibrated.columns)}; {_unit(unit)}.",
+        f"Reads: the column{'s' if len(plan.reads) > 1 else ''} {_names(plan.reads)}; {_unit(unit)}.",
         *(_about_round(calibrated, place, names) for place in range(calibrated.passes)),
         f"Releases beside it: the point of each round, {about_n(plan)}.",
         f"Noise: {calibrated.noise_parameters.noise}. In later rounds its size follows from the point, and what is "
@@ -157,7 +180,7 @@ def _explain_rounds(plan: Plan) -> list[str]:
         )
     if unit is not None:
         lines.append(f"Everyone: {everyone(unit, fills=False)}")
-    return [*lines, *(_about_column(name, plan) for name in calibrated.columns), about_types()]
+    return [*lines, *about_columns(plan), about_types()]
 
 
 _MANY = 1000
@@ -268,7 +291,7 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
     if isinstance(plan.mechanism, Local):
         randomizer = plan.local_randomizer()
         return {
-            "columns": list(randomizer.columns),
+            "columns": list(plan.reads),
             "protocol": randomizer.protocol.to_plain(),
             "budget": plan.budget.to_plain(),
             "plan": plan.to_plain(),
@@ -276,7 +299,7 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
     calibrated = plan.calibrated_mechanism()
     if isinstance(calibrated, PosteriorDraws):
         return {
-            "columns": list(calibrated.columns),
+            "columns": list(plan.reads),
             "entries": list(calibrated.entries),
             "unit": calibrated.unit,
             "unit_of_privacy": _unit_plain(None) if plan.mechanism.whole_rows else {"unit": "response"},
@@ -288,7 +311,7 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
         }
     if isinstance(calibrated, ScoreRounds):
         return {
-            "columns": list(calibrated.columns),
+            "columns": list(plan.reads),
             "entries": list(calibrated.entries),
             "unit": calibrated.unit,
             "unit_of_privacy": _unit_plain(plan.mechanism.person),
@@ -306,7 +329,7 @@ def explain_plain(plan: Plan) -> dict[str, Any]:
     sensitivity = plan.sensitivity()
     return {
         "assumes_unless_text": [TYPED_ELSEWHERE],
-        "columns": list(statistic.columns),
+        "columns": list(plan.reads),
         "entries": list(statistic.entries),
         "unit": statistic.unit,
         "unit_of_privacy": _unit_plain(plan.mechanism.person),

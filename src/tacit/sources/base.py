@@ -27,12 +27,21 @@ class Batch:
 
     rows: int
     columns: dict[str, np.ndarray]
+    kept: np.ndarray | None = None
+    """Which of the rows count, of those that a plan's filter has looked at; None: all of them."""
+
+    def counted(self) -> dict[str, np.ndarray]:
+        """The columns of the rows that count: leaving a row out of a sum is to add the vector 0 for it."""
+        if self.kept is None:
+            return self.columns
+        return {name: values[self.kept] for name, values in self.columns.items()}
 
     def split(self, batch_rows: int) -> Iterator[Batch]:
         """The same rows in the same order, at most ``batch_rows`` at a time and never none."""
         for start in range(0, self.rows, batch_rows):
             stop = min(start + batch_rows, self.rows)
-            yield Batch(stop - start, {name: values[start:stop] for name, values in self.columns.items()})
+            kept = None if self.kept is None else self.kept[start:stop]
+            yield Batch(stop - start, {name: values[start:stop] for name, values in self.columns.items()}, kept)
 
 
 FileState = tuple[int, ...] | None

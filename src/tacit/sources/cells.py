@@ -86,11 +86,11 @@ def name_of_object(cell: object) -> bytes:
     return bytes(cell) if isinstance(cell, bytes | bytearray) else name_of(cell)
 
 
-def coder(column: Category) -> Callable[[object], int]:
-    """The function from a cell to the position of its level, or to the position that stands for missing."""
+def coder(column: Category, *, missing: int | None = None) -> Callable[[object], int]:
+    """The function from a cell to the position of its level, or to ``missing``, the declared one if left out."""
     codes: dict[bytes | None, int] = {form_of(level): code for code, level in enumerate(column.levels)}
-    missing = column.missing_code
-    return lambda cell: codes.get(form_of(cell), missing)
+    stand_in = column.missing_code if missing is None else missing
+    return lambda cell: codes.get(form_of(cell), stand_in)
 
 
 def _number_of(cell: object) -> float:

@@ -1,4 +1,4 @@
-"""Cells as their column asks for them: parsed, or, for a `Screened` column, which class each of them belongs to.
+"""Cells as their column asks for them: parsed, with missing ones left open (`Gaps`), or the class of each (`Screened`).
 
 A class is decided by the functions of `columns` that parse the cells of a release, and by nothing else: cells are
 parsed twice, with two stand-ins for what is missing. Where the results differ a stand-in was used, so what is counted
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute
 from pyarrow import types
 
-from tacit.schema import Column, Number, Screened
+from tacit.schema import Column, Gaps, Number, Screened
 from tacit.sources import columns
 
 _SPACES = columns.SPACES
@@ -29,8 +29,8 @@ _kernels: Any = pyarrow.compute  # made at run time: the type checker knows none
 
 
 def check_type(label: str, name: str, kind: pa.DataType | np.dtype, column: Column) -> None:
-    """As `columns.check_type`: a screened column must be one that can be parsed."""
-    columns.check_type(label, name, kind, column.column if isinstance(column, Screened) else column)
+    """As `columns.check_type`: whatever is asked of a column, it must be one that can be parsed."""
+    columns.check_type(label, name, kind, column.column if isinstance(column, Screened | Gaps) else column)
 
 
 def parse_arrow(array: pa.Array, column: Column) -> np.ndarray:
@@ -54,15 +54,19 @@ def parse_objects(cells: Sequence[object], column: Column) -> np.ndarray:
 
 
 def _parse(parse: Callable[..., np.ndarray], blank: Callable[[Any], np.ndarray], cells: Any, column: Column) -> Any:
-    if not isinstance(column, Screened):
+    if not isinstance(column, Screened | Gaps):
         return parse(cells, column)
-    declared, classes = column.column, column.classes
+    declared = column.column
     if isinstance(declared, Number):
-        ends = [replace(declared, missing=end, clamp=False) for end in (declared.low, declared.high)]
+        clamp = declared.clamp and isinstance(column, Gaps)
+        ends = [replace(declared, missing=end, clamp=clamp) for end in (declared.low, declared.high)]
     else:
         ends = [replace(declared, missing=level) for level in declared.levels[:2]]
     first, second = (parse(cells, end) for end in ends)
     filled = first != second
+    if isinstance(column, Gaps):
+        return np.where(filled, np.nan if isinstance(declared, Number) else -1, first)
+    classes = column.classes
     codes = np.where(filled, np.where(blank(cells), column.missing_code, 2), 0)  # 2: unreadable, or unknown
     if isinstance(declared, Number) and declared.clamp:
         codes[~filled & (first < declared.low)] = 1 + classes.index("below")

@@ -38,8 +38,9 @@ from hashlib import blake2b
 
 import numpy as np
 
+from tacit.expressions.rows import empty_row
 from tacit.mechanisms.person import PERSON, ROW, Person
-from tacit.schema import Identifier, Number, Schema
+from tacit.schema import Number, Schema
 from tacit.sources.base import Batch
 from tacit.statistics.accumulator import Accumulator, Sums
 
@@ -68,9 +69,10 @@ def by_person(
     kinds = {name: np.float64 if isinstance(schema[name], Number) else np.int64 for name in columns}
     gathered = {name: [np.empty(0, kind)] for name, kind in kinds.items()}
     for batch in batches:
-        people.append(_places(batch.columns[person], places))
+        counted = batch.counted()
+        people.append(_places(counted[person], places))
         for name, parts in gathered.items():
-            parts.append(batch.columns[name])
+            parts.append(counted[name])
     place = np.concatenate(people)
     cells = {name: np.concatenate(parts) for name, parts in gathered.items()}
     digests = np.fromiter(map(_digest, places), np.uint64, len(places))
@@ -81,12 +83,11 @@ def by_person(
     kept = order[nth < max_rows]
     each = np.bincount(place[kept], minlength=len(places))[place[kept]]
     rows = len(places) * max_rows
-    filler = {name: np.full(1, _stand_in(schema, name), kind) for name, kind in kinds.items()}
     return People(
         rows=rows,
         kept=Batch(len(kept), {name: values[kept] for name, values in cells.items()}),
         empty=rows - len(kept),
-        filler=Batch(1, filler),
+        filler=Batch(1, empty_row(schema, columns)),
         each=each,
     )
 
@@ -123,12 +124,6 @@ def _places(forms: np.ndarray, places: dict[bytes, int]) -> np.ndarray:
 
 def _digest(form: bytes) -> int:
     return int.from_bytes(blake2b(form, digest_size=8).digest(), "little")
-
-
-def _stand_in(schema: Schema, name: str) -> float | int:
-    column = schema[name]
-    assert not isinstance(column, Identifier)  # no plan reads the identifier as a column
-    return column.missing if isinstance(column, Number) else column.missing_code
 
 
 def _fingerprints(digests: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
