@@ -296,3 +296,46 @@ def _is_int(value: object) -> bool:
 def as_release(release: Release | str | Path) -> Release:
     """A release, or the path of one."""
     return release if isinstance(release, Release) else Release.load(release)
+
+
+def sites_in_order(releases: Sequence[Release], *, same_rows: bool) -> list[list[Release]]:
+    """The releases of each dataset together; refuse what cannot be pooled."""
+    if not isinstance(same_rows, bool):
+        raise expected("same_rows", same_rows, "to be True or False")
+    first, sites = releases[0], {}
+    for one in releases:
+        if (one.plan.model, one.plan.schema) != (first.plan.model, first.plan.schema):
+            raise expected("release", one.id, f"to have the model and the schema of {first.id!r} to be pooled with it")
+        if one.plan.where != first.plan.where:
+            raise expected("release", one.id, f"to be about rows with the same condition as those of {first.id!r}")
+        sites.setdefault(one.dataset, []).append(one)
+    if len({one.id for one in releases}) < len(releases):
+        raise InputError("Expected every release to be given once.")
+    for dataset, site in sites.items():
+        if len(site) > 1 and not same_rows:
+            raise expected(
+                "dataset",
+                dataset,
+                "to belong to one release, unless same_rows=True says that they are about the same rows",
+            )
+        for one in site[1:]:
+            if (one.n, one.plan.mechanism.person) != (site[0].n, site[0].plan.mechanism.person):
+                raise expected("release", one.id, f"to have the n and the unit of privacy of {site[0].id!r}")
+    if len({one.n is None for one in releases}) > 1:
+        raise InputError("Expected releases to be pooled to say their number of rows all, or none of them.")
+    if same_rows and len(sites) == len(releases):
+        raise InputError("Expected same_rows to be left out: no two of the releases are about the same dataset.")
+    return list(sites.values())
+
+
+def check_disjoint(sites: int, disjoint: object) -> None:
+    """Refuse to pool sites that may share people: whoever is in two of them would count twice, unseen."""
+    if not isinstance(disjoint, bool):
+        raise expected("disjoint", disjoint, "to be True or False")
+    if sites > 1 and not disjoint:
+        raise expected(
+            "disjoint",
+            disjoint,
+            f"to be True, if nobody is in two of the {sites} datasets or surveys; the tables of two years, or of two "
+            "places with the same patients, cannot be pooled",
+        )

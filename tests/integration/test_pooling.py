@@ -9,7 +9,7 @@ import pytest
 from scipy.special import gammaln
 
 import tacit
-from tacit.infer import sites_in_order
+from tacit.release import sites_in_order
 
 SCHEMA = tacit.Schema(y=(-1, 1), x=(-1, 1), group=["a", "b"])
 NARROW = {"a0": 20.0, "b0": 0.5, "psi0": 1.0, "nu0": 30.0, "kappa0": 20.0, "lambda0": (20.0, 5.0)}
