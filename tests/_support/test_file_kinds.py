@@ -31,7 +31,7 @@ def test_other_suffixes_are_not_judged(tmp_path):
     plan = tacit.Plan(tacit.Bernoulli("s"), tacit.Schema(s=["n", "y"]), tacit.PureDP(1.0))
     plan.save(tmp_path / "plan.txt")
     assert tacit.Plan.load(tmp_path / "plan.txt") == plan
-    with pytest.raises(tacit.InputError, match="missing"):
+    with pytest.raises(tacit.InputError, match="to be a file that exists"):
         tacit.Plan.load(tmp_path / "missing")
 
 

@@ -165,7 +165,7 @@ FractionalGaussian.__abstractmethods__ = frozenset()
 def _unit_counts(right, budget):
     sigma = gaussian.sigma_over_sensitivity(budget.epsilon, budget.delta)
     one = Ones()
-    return Lying(one, one.sensitivity(), FractionalGaussian((math.ceil(sigma),), sigma=sigma), claim(budget))
+    return Lying(one, one.sensitivity(), FractionalGaussian((math.ceil(sigma),), sigma=sigma), said=claim(budget))
 
 
 def _gaussian_of(mu):

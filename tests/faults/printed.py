@@ -54,7 +54,7 @@ def with_statistic(statistic, sensitivity=None):
     def change(right, budget):
         size = sensitivity or statistic.sensitivity()
         return Lying(
-            statistic, size, noise_for(budget, size, None), claim(budget) if hasattr(budget, "epsilon") else None
+            statistic, size, noise_for(budget, size, None), said=claim(budget) if hasattr(budget, "epsilon") else None
         )
 
     return change
@@ -113,7 +113,7 @@ def _two_blocks(right, budget):
     """Products and sums are two releases, each noised for the whole budget: the claim is the larger one's."""
     claimed = right.sensitivity
     half = Sensitivity(claimed.l1 / 2, claimed.l2_squared / 2, claimed.relative_scales)
-    return Lying(right.statistic, half, noise_for(budget, half, None), claim(budget))
+    return Lying(right.statistic, half, noise_for(budget, half, None), said=claim(budget))
 
 
 def _one_row(right, budget):

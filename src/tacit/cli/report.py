@@ -69,6 +69,8 @@ def _simulation(posterior: Posterior) -> Simulation:
     named = re.fullmatch(r"simulated-(\d{1,18})", one.id)
     if len(posterior.evidence) > 1 or not isinstance(one, tacit.Release) or not one.simulated or named is None:
         raise expected("truth", one.id, "to be asked of one release that `tacit simulate` made")
+    if one.n is None:
+        raise expected("truth", one.id, "to be asked of a release that says its number of rows")
     simulation = tacit.simulate(one.plan, n=one.n, seed=int(named[1]))
     if simulation.release != one:
         raise expected("truth", one.id, "to be a release that `tacit simulate` makes again; it had another prior")

@@ -41,7 +41,7 @@ def record_moves(statistic: Statistic, neighbours: str, person: Person | None) -
     second. Under replace-one they differ by the k rows of one person less the k' rows of another. Pair them off, and
     what is left over with none: at most m steps, each of which is the first or the second (`Sensitivity.either`). Where
     stand-ins fill up k and k' to m, each is the first.
-    People who count once: the sums hold the mean of a person's k vectors, rounded as `rounded_means` says. Means of
+    People who count once: the sums hold the mean of a person's k vectors, rounded as `_rounded_means` says. Means of
     vectors are convex combinations, so two of them are at most as far apart as some pair of rows, and one of them is no
     longer than the longest row. []
     """

@@ -29,7 +29,7 @@ from tacit.statistics.score_sensitivity import rounded_ratio
 from tacit.statistics.score_sums import LARGEST, ScoreSums
 from tacit.statistics.statistic import Statistic
 
-NextPoint = Callable[[Sequence[Round], Sequence[Sequence[float]], int], Sequence[float]]
+NextPoint = Callable[[Sequence[Round], Sequence[Sequence[float]], float], Sequence[float]]
 
 
 @dataclass(frozen=True)

@@ -251,9 +251,11 @@ def _units(problem: Problem) -> Any:
     found: list[list[int]] = []
     for s, site in enumerate(sites):
         sd = min(max(noise.sd) for noise in site.noises) / unit
-        found += [[step * (s == other) for other in range(len(sites))] for step in strides(min(site.n + 1.0, 8 * sd))]
+        found += [
+            [step * (s == other) for other in range(len(sites))] for step in strides(min(site.rows + 1.0, 8 * sd))
+        ]
     if len(sites) > 1:
-        shares = [site.n / max(1, *(one.n for one in sites)) for site in sites]
+        shares = [site.rows / max(1, *(one.rows for one in sites)) for site in sites]
         steps = sorted({sum(row) for row in found})
         found += [[max(1, round(step * share)) for share in shares] for step in steps]
     return np.array(found)

@@ -15,7 +15,7 @@ from tacit.runtime.chain import Chain, SamplerSettings
 _MOVES = 8
 
 
-def likelihood_numbers(problem: Problem, rounds: Sequence[Round], values: Sequence[Any], n: int) -> list[float]:
+def likelihood_numbers(problem: Problem, rounds: Sequence[Round], values: Sequence[Any], n: float) -> list[float]:
     """The packed numbers of `tacit.samplers.likelihood_chain`."""
     from tacit.models.likelihood_steps import fitted
     from tacit.samplers.likelihood_chain import LikelihoodLayout

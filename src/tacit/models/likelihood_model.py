@@ -94,7 +94,7 @@ class LikelihoodModel(Model):
         return self.clipped_scores(schema)
 
     def next_point(
-        self, schema: Schema, rounds: Sequence[Round], values: Sequence[Sequence[float]], n: int
+        self, schema: Schema, rounds: Sequence[Round], values: Sequence[Sequence[float]], n: float
     ) -> Sequence[float]:
         """Where the next round is taken, from what earlier ones released."""
         from tacit.models.likelihood_steps import next_point

@@ -131,7 +131,7 @@ def _climbed(
 
 
 def next_point(
-    model: LikelihoodModel, schema: Schema, rounds: Sequence[Round], values: Sequence[Any], n: int
+    model: LikelihoodModel, schema: Schema, rounds: Sequence[Round], values: Sequence[Any], n: float
 ) -> tuple[float, ...]:
     """The point of the next round: one move from the last one."""
     with np.errstate(all="ignore"):

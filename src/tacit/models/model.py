@@ -58,6 +58,12 @@ class Site:
     cohorts: ScoreLayout | None = None
 
     @property
+    def rows(self) -> int:
+        """How many rows there are, for methods that take a public number alone."""
+        assert self.n is not None  # or the method is not one for such evidence
+        return self.n
+
+    @property
     def scored(self) -> bool:
         """Whether its numbers are scores, which come with points and scales and in real units."""
         return self.rounds is not None or self.cohorts is not None

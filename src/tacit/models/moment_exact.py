@@ -35,7 +35,7 @@ def cells(problem: Problem, settings: SamplerSettings) -> Chain:
     counts = CellCounts(
         design=design.constants,
         entries=entries.reshape(-1, len(design.first)).T,
-        n=tuple(site.n for site in problem.sites),
+        n=tuple(site.rows for site in problem.sites),
         noises=[site_noises(site, problem.statistic.unit, len(design.first)) for site in problem.sites],
     )
     numbers = prior.numbers(model.cells(problem.schema))

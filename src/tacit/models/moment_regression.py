@@ -213,7 +213,7 @@ def _noisy_sums(problem: Problem) -> SiteSums:
     return SiteSums(
         design=moments(model, problem.schema),
         link=model.response_link(problem.schema),
-        n=np.array([float(site.n) for site in problem.sites]),
+        n=np.array([float(site.rows) for site in problem.sites]),
         scales=np.stack([noise.scales[0] if laplace == {True} else noise.sds for noise in noises]),
         laplace=laplace == {True},
     )

@@ -255,7 +255,7 @@ def _counted(problem: Problem, site: Site) -> CountedPowerSums:
 
     if len(site.noises) > 1:
         raise expected("releases", len(site.noises), "of the same rows to be one where n is not public")
-    noise, model = site.noises[0], problem.model
+    (noise,), model = site.noises, problem.model
     assert isinstance(model, OneNumber)
     laplace = noise.limit == "laplace"
     scales = noise.scales if laplace else noise.sd

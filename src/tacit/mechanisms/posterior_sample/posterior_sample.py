@@ -107,7 +107,7 @@ class PosteriorDraws(CalibratedMechanism):
             return failed
         return [round(float(value) * self.unit) for value in draw]
 
-    def check(self, values: tuple[int, ...], n: int) -> None:
+    def check(self, values: tuple[int, ...], n: int | None) -> None:
         """Every number lies where draws can lie, or its whole draw failed; n is the declared one."""
         declared = self.rows
         if declared is not None and n != declared:
