@@ -31,7 +31,7 @@ from tacit.statistics.power_sums import PowerSums
 
 SCHEMA = tacit.Schema(x=(0, 10))
 PLAN = tacit.Plan(tacit.Normal("x"), SCHEMA, tacit.PureDP(1.0))
-PEOPLE = tacit.Plan(tacit.Normal("x"), SCHEMA, tacit.PureDP(1.0), tacit.AddNoise(unit=tacit.Person("who", 2)))
+PEOPLE = tacit.Plan(tacit.Normal("x"), SCHEMA, tacit.PureDP(1.0), tacit.AddNoise(unit=tacit.Person("who", 2, "person")))
 DRAWS = tacit.Plan(
     tacit.LogisticRegression("y ~ x"),
     tacit.Schema(x=(0, 10), y=["no", "yes"]),
