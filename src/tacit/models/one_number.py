@@ -253,9 +253,10 @@ def _counted(problem: Problem, site: Site) -> CountedPowerSums:
     """The sums of a site and its number of rows, both with noise."""
     from tacit.likelihoods.counted_sums import CountedPowerSums
 
-    if len(site.noises) > 1:
+    noise, *others = site.noises
+    if others:
         raise expected("releases", len(site.noises), "of the same rows to be one where n is not public")
-    (noise,), model = site.noises, problem.model
+    model = problem.model
     assert isinstance(model, OneNumber)
     laplace = noise.limit == "laplace"
     scales = noise.scales if laplace else noise.sd
