@@ -42,7 +42,7 @@ METHODS = {
     for name, example in EXAMPLES.items()
     if name.endswith("-0")
     for method, found in example.model.methods.items()
-    if found.central
+    if found.central and found.known_n
 }
 # The default and the naive one, for distributions that take long.
 MAIN_METHODS = {
