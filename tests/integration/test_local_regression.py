@@ -156,7 +156,8 @@ def test_a_ball_needs_less_noise_than_the_box():
                 [
                     tacit.simulate(local_plan(LINEAR, protocol="inputs"), n=50, seed=1).release,
                     tacit.simulate(tacit.Plan(LINEAR, SCHEMA, BUDGET), n=50, seed=2).release,
-                ]
+                ],
+                disjoint=True,
             ),
             "to be 'statistics' for this method, or to be pooled with others",
         ),

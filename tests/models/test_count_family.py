@@ -86,7 +86,7 @@ def test_init_asks_for_what_it_needs_in_its_own_words(family, tmp_path):
     (tmp_path / "page_counts.py").write_text(page_code())
     done = subprocess.run(
         [sys.executable, "-c", code, "init", "people.csv", "--ask"],
-        input="negative-binomial\nvisits\nfew\n1.5\n0, 40\n1\n",
+        input="negative-binomial\nvisits\nfew\n1.5\n0, 40\nno\n1\n\n",
         cwd=tmp_path,
         capture_output=True,
         text=True,
