@@ -68,7 +68,7 @@ def test_sites_have_counts_of_their_own_and_shares_in_common():
     plan = tacit.Plan(tacit.Histogram("x", [4, 8]), SCHEMA, tacit.PureDP(1000.0))
     sites = [visits(600, seed=1), visits(300, seed=2)]
     releases = [tacit.privatize({"x": x}, plan, ledger=None, dataset=d) for x, d in zip(sites, "ab", strict=True)]
-    posterior = tacit.infer(releases, draws=200, warmup=100, anyway=True)
+    posterior = tacit.infer(releases, disjoint=True, draws=200, warmup=100, anyway=True)
     assert posterior.method == "gibbs"
     exact = [np.histogram(x, [0, 4, 8, 30])[0] for x in sites]
     np.testing.assert_array_equal(posterior.draws("count").mean(axis=0), exact)

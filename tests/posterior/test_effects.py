@@ -91,7 +91,7 @@ def test_what_each_site_has_for_itself_is_said_of_each_site():
     schema = tacit.Schema(cost=(0, 1000))
     plan = tacit.Plan(tacit.Normal("cost"), schema, tacit.PureDP(5.0))
     sites = [tacit.simulate(plan, n=300, seed=seed).release for seed in (1, 2)]
-    pooled = tacit.infer(sites, draws=200, chains=2, anyway=True)
+    pooled = tacit.infer(sites, disjoint=True, draws=200, chains=2, anyway=True)
     assert [one.name for one in pooled.effects()] == ["mean"]
 
 
