@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from pathlib import Path
+
+import pytest
 
 # Before anything starts JAX: with more than one thread jaxlib can wait for itself for ever (`tacit.runtime.backend`).
 os.environ.setdefault("NPROC", "1")
+
+MOST_MAPPINGS = 20_000
+"""Of a process's memory. Every compiled program has some, the kernel allows 65,530, and beyond JAX crashes."""
 
 
 def pytest_configure() -> None:
     """Ctrl-C as in a terminal: what is started in the background of a script inherits that it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs_are_dropped_before_there_are_too_many():
+    yield
+    mappings = Path("/proc/self/maps")
+    if "jax" not in sys.modules or not mappings.exists() or mappings.read_bytes().count(b"\n") < MOST_MAPPINGS:
+        return
+    import jax
+
+    from tacit.runtime.backend import _batched
+
+    _batched.cache_clear()
+    jax.clear_caches()

@@ -219,7 +219,7 @@ def test_no_ledger_means_the_same_as_at_the_boundary(rows):
     X, y = rows[["age", "smoker"]], rows["cost"]
     assert tacit.privatize(rows, LINEAR, ledger=None).ledger is None
     assert TacitRegressor(LINEAR, ledger=None, **FAST).fit(X, y).release_.ledger is None
-    with pytest.raises(TypeError, match="ledger"):
+    with pytest.raises(tacit.InputError, match=r"^Expected ledger to be said"):
         tacit.privatize(rows, LINEAR)
     with pytest.raises(tacit.InputError, match=r"^Expected ledger=False to be .* None"):
         TacitRegressor(LINEAR, **FAST).fit(X, y)

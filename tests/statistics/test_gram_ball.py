@@ -81,7 +81,7 @@ def schema_of(d):
 def gram_of(d, *, number, intercept, radius, schema=None):
     schema = schema or schema_of(d)
     formula = f"y ~ {' + '.join(f'x{i}' for i in range(d))}{'' if intercept else ' - 1'}"
-    response = Scaled(mapped(("y",), schema, centred=intercept), (), "y") if number else sign("c", schema)
+    response = Scaled(mapped((("y", None),), schema, centred=intercept), (), "y") if number else sign("c", schema)
     return Gram(design_for(formula, schema).columns, response, radius=radius)
 
 
@@ -260,7 +260,7 @@ def test_a_radius_that_is_none_is_refused(radius):
 def test_a_radius_is_for_plain_numbers(formula):
     schema = Schema(y=(0, 1), x=(0, 1), z=(0, 1), f=["a", "b"])
     design = design_for(formula, schema).columns
-    response = Scaled(mapped(("y",), schema, centred=True), (), "y")
+    response = Scaled(mapped((("y", None),), schema, centred=True), (), "y")
     with pytest.raises(InputError, match=r"^Expected design=.* for a radius\.$"):
         Gram(design, response, radius=Fraction(1, 2))
     assert Gram(design, response).radius is None
@@ -268,7 +268,7 @@ def test_a_radius_is_for_plain_numbers(formula):
 
 def test_a_radius_does_not_allow_the_response_among_the_covariates():
     schema = Schema(y=(0, 1), x=(0, 1))
-    response = Scaled(mapped(("y",), schema, centred=True), (), "y")
+    response = Scaled(mapped((("y", None),), schema, centred=True), (), "y")
     with pytest.raises(InputError, match="radius"):
         Gram((response,), response, radius=Fraction(1, 2))
 
