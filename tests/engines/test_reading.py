@@ -253,9 +253,7 @@ def test_rows_that_were_announced_are_compared_with_rows_that_were_read(tmp_path
                 with pytest.raises(BrokenMediumError) as caught:
                     collect(source, plan, None, Threads(2), reading.Announced(told.rows + off, told.files))
                 assert str(caught.value) == str(broken(source.label))
-                assert not any(
-                    str(number) in str(caught.value).replace(source.label, "") for number in (39, 40, 41)
-                )
+                assert not any(str(number) in str(caught.value).replace(source.label, "") for number in (39, 40, 41))
             if told.rows is not None and plan is PLAN:
                 with pytest.raises(BrokenMediumError):
                     collect(source, plan, None, Losing(1), told)
