@@ -80,6 +80,11 @@ class Regression(Model):
     effect_scale: ClassVar[EffectScale] = "difference"
     """How a coefficient is read: as so much more of the response, or as so many times its odds or its rate."""
 
+    @property
+    def has_ratios(self) -> bool:
+        """Whether the exponential of a coefficient is a ratio of odds or of rates."""
+        return self.effect_scale in ("odds", "rate")
+
     def question(self, schema: Schema) -> str:
         """What goes with the response?"""
         return f"What goes with {in_prose(self.design(schema).formula.response)}?"
@@ -95,6 +100,10 @@ class Regression(Model):
     @abstractmethod
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """Predictive draws (draws, points) of the response at public design points, in the units of the data."""
+
+    def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """The expected response (draws, points) at public design points, in the units of the data."""
+        raise expected("family", self.family, "to have one number or two levels as its response, for a marginal effect")
 
     @abstractmethod
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
@@ -201,17 +210,21 @@ class DesignMatrix:
         return cells
 
     def _warn_outside(self, cells: Mapping[str, Any]) -> None:
-        """Say so where a function of a column has no values beyond the declared bounds."""
+        """Say so where points lie beyond the declared bounds, about which the release says nothing."""
         import warnings
 
         numbers = [column.number for column in self.columns if isinstance(column, Scaled)]
-        for name in dict.fromkeys(name for number in numbers if number.curves for name in number.numbers):
+        curved = {name for number in numbers if number.curves for name in number.numbers}
+        for name in dict.fromkeys(name for number in numbers for name in number.numbers):
             column = self.schema.number(name)
             if ((cells[name] < column.low) | (cells[name] > column.high)).any():
+                what = (
+                    "functions of it count such values as the nearer of these bounds, as the release did."
+                    if name in curved
+                    else "no row of the release lies there, and the line goes on by assumption."
+                )
                 warnings.warn(
-                    f"Column {name!r} of new goes beyond {column.low:g} to {column.high:g}: functions of it count such "
-                    "values as the nearer of these bounds, as the release did.",
-                    stacklevel=6,
+                    f"Column {name!r} of new goes beyond {column.low:g} to {column.high:g}: {what}", stacklevel=6
                 )
                 return
 

@@ -7,7 +7,6 @@ saved posterior explains itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,67 +26,20 @@ from tacit.models.regression import Regression
 from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
-from tacit.posterior.convergence import array_stats, failure_of, r_hat
+from tacit.posterior.combination import combined, read_combination
+from tacit.posterior.convergence import failure_of
+from tacit.posterior.data_units import coefficient_draws, marginal_draws, points_grid, ratios_of, reference_levels
 from tacit.posterior.differences import differences_of
 from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
+from tacit.posterior.nested import Comparison, compare_with
+from tacit.posterior.rows import Prediction, PriorRow, Row, central_interval, labels_of, row_of, two_moments
 from tacit.posterior.score_sites import score_prior_draws
-from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
+from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of, with_coefficients
 from tacit.release import Release
 from tacit.reports import PublishedReports
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a summary: a number's posterior, and how well it was sampled."""
-
-    name: str
-    mean: float
-    sd: float
-    low: float
-    high: float
-    ess_bulk: float
-    ess_tail: float
-    r_hat: float
-
-
-@dataclass(frozen=True)
-class PriorRow:
-    """One line of a prior: a coefficient's mean and standard deviation in mapped units, then in those of the data."""
-
-    name: str
-    mapped_mean: float
-    mapped_sd: float
-    mean: float
-    sd: float
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """Predictive draws of the response, (draws, points), in the units of the data."""
-
-    draws: Any
-
-    @property
-    def mean(self) -> Any:
-        """The predictive mean at each point."""
-        return self.draws.mean(axis=0)
-
-    def interval(self, probability: float = 0.95) -> Any:
-        """The equal-tailed predictive interval at each point: an array (2, points), low then high."""
-        return central_interval(self.draws, probability)
-
-
-def central_interval(draws: Any, probability: float) -> Any:
-    """The equal-tailed interval over the first axis: an array (2, ...), low then high."""
-    import numpy as np
-
-    if not 0 < probability < 1:
-        raise expected("probability", probability, "to lie between 0 and 1")
-    tail = (1 - probability) / 2
-    return np.asarray(np.quantile(draws, [tail, 1 - tail], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +104,49 @@ class Posterior:
         return strict_json(self.tree.attrs["prior"], "prior", constants=True)
 
     def draws(self, name: str) -> Any:
-        """All draws of one parameter, chains joined, draws first."""
+        """All draws of one number, chains joined, draws first, in the units of the data.
+
+        ``name`` is a coefficient's term (``age``, ``smoker[yes]``, ``Intercept``; ``sigma`` of a linear regression), a
+        parameter of another family, or a sum of such names (`contrast`). Parameters that a method has in mapped units
+        have a name of their own, ``theta``; `parameter` gives any of them as the method has it.
+        """
+        if name in self._coefficients:
+            return self._coefficients[name].reshape(-1)
+        if name in self.tree["posterior"]:
+            return self.parameter(name)
+        return self._combined(name, "parameter").reshape(-1)
+
+    def parameter(self, name: str) -> Any:
+        """All draws of one parameter as the method has it, a regression's in mapped units; chains joined."""
         group = self.tree["posterior"]
         if name not in group:
             raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
         values = group[name].values
         return values.reshape(-1, *values.shape[2:])
+
+    def joined(self) -> dict[str, Any]:
+        """All parameters as `parameter` gives them, by name."""
+        return {name: self.parameter(name) for name in self.arrays()}
+
+    @cached_property
+    def _coefficients(self) -> dict[str, Any]:
+        """Draws (chains, draws) of a regression's coefficients in the units of the data, by term."""
+        return coefficient_draws(self)
+
+    def _combined(self, text: object, what: str) -> Any:
+        """Draws (chains, draws) of a sum of coefficients, of groups' numbers, of levels that are left out (0)."""
+        import numpy as np
+
+        known = dict(self._coefficients)
+        group = self.tree["posterior"]
+        for variable, array in group.data_vars.items():
+            if str(variable) not in known and not (known and array.dims[2:] == ("coefficient",)):
+                values = array.values.reshape(*array.shape[:2], -1)
+                known |= {name: values[:, :, i] for i, name in enumerate(labels_of(str(variable), array))}
+        zeros = np.zeros((group.sizes["chain"], group.sizes["draw"]))
+        for name in reference_levels(self):
+            known.setdefault(name, zeros)
+        return combined(read_combination(text, known, what=what), known)
 
     def diagnostic(self, name: str) -> Any:
         """What the sampler says of each draw under that name, an array (chains, draws); None where it says nothing."""
@@ -174,8 +163,8 @@ class Posterior:
             rows: list[Row] = []
             for variable, array in self.tree["posterior"].data_vars.items():
                 values = array.values.reshape(*array.shape[:2], -1)
-                for i, label in enumerate(_labels(str(variable), array)):
-                    rows.append(_row(label, values[:, :, i], probability))
+                for i, label in enumerate(labels_of(str(variable), array)):
+                    rows.append(row_of(label, values[:, :, i], probability))
             self._summaries[probability] = tuple(rows)
         return self._summaries[probability]
 
@@ -190,7 +179,39 @@ class Posterior:
         if name not in group:
             raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
         found = differences_of(group[name], name, to)
-        return tuple(_row(label, values, probability) for label, values in found.items())
+        return tuple(row_of(label, values, probability) for label, values in found.items())
+
+    def contrast(self, text: str, probability: float = 0.95) -> Row:
+        """A sum of coefficients or of groups' numbers, such as ``smoker[yes] - smoker[no]`` or ``2*age - bmi``.
+
+        Coefficients are those of the formula in the units of the data, those of levels that it leaves out are 0.
+        """
+        return row_of(text, self._combined(text, "contrast"), probability)
+
+    def ratios(self, probability: float = 0.95) -> tuple[Row, ...]:
+        """Odds ratios or rate ratios: how many times the odds or the rate, for one more of each column."""
+        return tuple(row_of(name, values, probability) for name, values in ratios_of(self).items())
+
+    def marginal_effect(self, name: str, *, at: Any = None, probability: float = 0.95) -> Row:
+        """How much the expected response changes for one more of a number, or from the first level to ``smoker[yes]``.
+
+        It is the mean over ``at``, public points as `predict` takes them; left out, over 256 that are spread evenly
+        over the declared bounds and levels. A release does not say where its rows lie.
+        """
+        group = self.tree["posterior"]
+        draws = marginal_draws(self, name, at).reshape(group.sizes["chain"], group.sizes["draw"])
+        return row_of(name, draws, probability)
+
+    def grid(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Points for `predict`: all combinations of values of ``columns``; all else at the middle, or first level."""
+        return points_grid(self, columns)
+
+    def compare(self, formula: str) -> Comparison:
+        """How much the release speaks for this model against a nested one, ``formula`` with some terms left out.
+
+        By the evidence (marginal likelihood) of both on the release, of scores in rounds; see `tacit.posterior.nested`.
+        """
+        return compare_with(self, formula)
 
     def effects(self, probability: float = 0.95) -> tuple[Effect, ...]:
         """What answers the plan's question, in units that people use, each with a sentence.
@@ -213,7 +234,7 @@ class Posterior:
     def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
         """A regression's coefficients in the units of the data, summarised."""
         found = self._regression().coefficients(self.arrays(), self.plan.schema)
-        return tuple(_row(name, values, probability) for name, values in found.items())
+        return tuple(row_of(name, values, probability) for name, values in found.items())
 
     def prior_coefficients(self) -> tuple[PriorRow, ...]:
         """The prior of a regression's coefficients, in mapped units and in the units of the data, by simulation."""
@@ -222,7 +243,9 @@ class Posterior:
         mapped = dict(zip(model.coords(self.plan.schema)["coefficient"], draws["theta"].T, strict=True))
         mapped |= {name: values for name, values in draws.items() if values.ndim == 1}
         original = model.coefficients(draws, self.plan.schema)
-        return tuple(PriorRow(name, *_moments(mapped[name]), *_moments(values)) for name, values in original.items())
+        return tuple(
+            PriorRow(name, *two_moments(mapped[name]), *two_moments(values)) for name, values in original.items()
+        )
 
     def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
         """Independent draws of the parameters from the prior."""
@@ -243,7 +266,7 @@ class Posterior:
         """
         import numpy as np
 
-        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
+        flat = self.joined()
         rng = np.random.default_rng(seed)
         model = self.plan.model
         predicting = model if isinstance(model, Likelihood) else self._regression()
@@ -298,7 +321,8 @@ class Posterior:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a netCDF file, whole or not at all."""
         check_writable(path, name="posterior", overwrite=overwrite)
-        netcdf = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
+        tree = with_coefficients(self.tree, self._coefficients)
+        netcdf = bytes(tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
         groups = [group for group in ("posterior", "sample_stats") if group in self.tree.children]
         arrays = {f"{group}/{name}": a.values for group in groups for name, a in self.tree[group].data_vars.items()}
         said = [name for name in (*ATTRIBUTES, SCREENS) if name in self.tree.attrs]
@@ -315,35 +339,3 @@ class Posterior:
         source = check_readable(path, name="posterior")
         with open_posterior(source) as file:
             return cls(tree_of(file, source))
-
-
-def _moments(values: Any) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1))
-
-
-def _row(name: str, values: Any, probability: float) -> Row:
-    """The summary of one number from its draws (chains, draws)."""
-    import numpy as np
-
-    stats = array_stats()
-    constant = bool((values == values[0, 0]).all())
-    low, high = central_interval(values.reshape(-1), probability)
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places
-        return Row(
-            name=name,
-            mean=float(values.mean()),
-            sd=float(values.std(ddof=1)),
-            low=float(low),
-            high=float(high),
-            ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
-            ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
-            r_hat=r_hat(values),
-        )
-
-
-def _labels(name: str, array: Any) -> list[str]:
-    """theta, or theta[north], theta[east], ..."""
-    labels = [()]
-    for axis in array.dims[2:]:
-        labels = [(*label, str(value)) for label in labels for value in array[axis].values]
-    return [f"{name}[{', '.join(label)}]" if label else name for label in labels]

@@ -13,6 +13,7 @@ from tacit.cell_screen import Screen
 from tacit.errors import InputError, expected
 from tacit.models.score_model import ScorePrior, score_axes
 from tacit.models.support import check_draws
+from tacit.posterior.data_units import in_file
 from tacit.posterior.file import PosteriorFile, broken
 from tacit.release import Release
 from tacit.reports import PublishedReports
@@ -178,3 +179,22 @@ def build_tree(
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(attributes)
     return tree
+
+
+def with_coefficients(tree: Any, coefficients: Mapping[str, Any]) -> Any:
+    """The tree with a group ``coefficients`` for other programs: each by its term, in the units of the data.
+
+    tacit computes them again from ``posterior`` and never reads the group.
+    """
+    import xarray as xr
+
+    if not coefficients:
+        return tree
+    axes = {axis: tree["posterior"][axis].values for axis in ("chain", "draw")}
+    variables = {
+        plain: xr.DataArray(values, dims=("chain", "draw"), attrs={"term": name})
+        for name, (plain, values) in zip(coefficients, in_file(coefficients).items(), strict=True)
+    }
+    copy = tree.copy()
+    copy["coefficients"] = xr.DataTree(xr.Dataset(variables, coords=axes))
+    return copy
