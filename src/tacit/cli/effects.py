@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.shared import Json, Tsv, check_form, plain_rows, print_json, print_rows, print_tsv, say, tell
+from tacit.cli.shared import (
+    Json,
+    Tsv,
+    check_form,
+    plain_rows,
+    print_json,
+    print_rows,
+    print_table,
+    print_tsv,
+    say,
+    tell,
+)
 
 
 def effects(
@@ -40,6 +51,10 @@ def effects(
             show_default=False,
         ),
     ] = None,
+    ranking: Annotated[
+        str | None,
+        typer.Option("--ranking", metavar="NAME", help="Groups by a number of theirs, with ranks.", show_default=False),
+    ] = None,
     probability: Annotated[float, typer.Option("--probability", help="Of the intervals.")] = 0.95,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -49,7 +64,8 @@ def effects(
 
     check_form(as_json, as_tsv)
     loaded = tacit.Posterior.load(posterior)
-    asked = bool(contrast or marginal or ratios or compare)
+    asked = bool(contrast or marginal or ratios or compare or ranking)
+    ranks = loaded.ranking(ranking, probability) if ranking else ()
     tables = {
         "contrasts": [loaded.contrast(text, probability) for text in contrast or ()],
         "marginal_effects": [loaded.marginal_effect(name, probability=probability) for name in marginal or ()],
@@ -62,13 +78,15 @@ def effects(
         found: dict[str, Any] = {name: plain_rows(rows) for name, rows in tables.items() if rows}
         if comparisons:
             found["comparisons"] = [vars(one) for one in comparisons]
+        if ranks:
+            found["ranking"] = [vars(one) for one in ranks]
         if sentences:
             found["effects"] = [vars(one) for one in sentences]
         print_json({"warnings": list(warnings), **found})
         return
     if as_tsv:
         rows = [{"asked": name, **vars(row)} for name, rows in tables.items() for row in rows]
-        print_tsv(rows or [vars(one) for one in comparisons or sentences])
+        print_tsv(rows or [vars(one) for one in comparisons or ranks or sentences])
         return
     for warning in warnings:
         say(f"Do not rely on this yet: {warning}")
@@ -83,5 +101,9 @@ def effects(
         if rows:
             say(titles[name])
             print_rows(rows, probability)
+    if ranks:
+        cells = [[r.name, f"{r.value:.4g}", f"{r.rank:.1f}", f"{r.low}", f"{r.high}", f"{r.best:.2f}"] for r in ranks]
+        ends = (f"{100 * probability:.4g}% from", "to")
+        print_table(("group", "mean", "rank", *ends, "largest with probability"), cells)
     for one in comparisons:
         tell(one.sentence)

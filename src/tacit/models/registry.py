@@ -22,6 +22,7 @@ from tacit.models.quantiles import Quantiles
 from tacit.models.shares import Shares
 from tacit.models.softmax import SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery
+from tacit.models.varying import VaryingRegression
 
 FAMILIES: dict[str, type[Model]] = {
     model.family: model
@@ -40,6 +41,7 @@ FAMILIES: dict[str, type[Model]] = {
         LinearRegression,
         LogisticRegression,
         PoissonRegression,
+        VaryingRegression,
     )
 }
 

@@ -38,7 +38,13 @@ class Regression(Model):
 
     def design(self, schema: Schema) -> DesignMatrix:
         """The columns that the formula makes of the schema."""
-        return _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
+        found = _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
+        if found.formula.varying is not None and not self.varies:
+            found.formula.no(
+                found.formula.varying.column,
+                'to have a term with | in the family "varying" alone, a linear regression: tacit.VaryingRegression',
+            )
+        return found
 
     def uniform_covariates(self, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         """n made-up rows without a response, and the same parsed: numbers uniform in their bounds, levels alike."""
@@ -77,6 +83,8 @@ class Regression(Model):
         """Whether `coefficients` are in the units of the data; otherwise they are in mapped units."""
         return True
 
+    varies: ClassVar[bool] = False
+    """Whether a formula may have (1 | g): effects that vary by the levels of a column."""
     effect_scale: ClassVar[EffectScale] = "difference"
     """How a coefficient is read: as so much more of the response, or as so many times its odds or its rate."""
 

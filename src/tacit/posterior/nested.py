@@ -28,7 +28,7 @@ from tacit.models.score_model import ScoreModel, ScorePrior
 if TYPE_CHECKING:
     from tacit.posterior.posterior import Posterior
 
-_FAR = 5.0  # standard deviations: no draw is as far out, and the normal density there is an extrapolation
+_FAR = 3.0  # standard deviations: hardly a draw is as far out, and the normal density there is an extrapolation
 
 
 @dataclass(frozen=True)

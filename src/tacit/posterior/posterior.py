@@ -33,6 +33,7 @@ from tacit.posterior.differences import differences_of
 from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
 from tacit.posterior.nested import Comparison, compare_with
+from tacit.posterior.ranking import Rank, ranking_of
 from tacit.posterior.rows import Prediction, PriorRow, Row, central_interval, labels_of, row_of, two_moments
 from tacit.posterior.score_sites import score_prior_draws
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of, with_coefficients
@@ -180,6 +181,13 @@ class Posterior:
             raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
         found = differences_of(group[name], name, to)
         return tuple(row_of(label, values, probability) for label, values in found.items())
+
+    def ranking(self, name: str = "group_mean", probability: float = 0.9) -> tuple[Rank, ...]:
+        """The groups by a number of theirs, the largest first, with an interval for each rank."""
+        group = self.tree["posterior"]
+        if name not in group:
+            raise expected("ranking", name, f"to be one of {', '.join(map(str, group.data_vars))}")
+        return ranking_of(group[name], name, probability)
 
     def contrast(self, text: str, probability: float = 0.95) -> Row:
         """A sum of coefficients or of groups' numbers, such as ``smoker[yes] - smoker[no]`` or ``2*age - bmi``.

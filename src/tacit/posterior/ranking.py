@@ -1,0 +1,50 @@
+"""Which group is the largest: ranks with intervals, as uncertain as the numbers that are ranked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.errors import expected
+from tacit.posterior.rows import central_interval
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One group's place. ``rank`` 1 is the largest; ``best`` is the probability of being it.
+
+    ``low`` and ``high`` bound the rank with the probability that was asked for, and ``value`` is the mean of the number.
+    """
+
+    name: str
+    value: float
+    rank: float
+    low: int
+    high: int
+    best: float
+
+
+def ranking_of(array: Any, name: str, probability: float) -> tuple[Rank, ...]:
+    """The groups of a variable (chains, draws, groups), the one whose rank is the lowest on average first."""
+    import numpy as np
+
+    if array.dims[2:] != ("group",):
+        raise expected(
+            "ranking", name, "to be a number of groups, such as group_mean of a varying intercept or mean by group"
+        )
+    draws = array.values.reshape(-1, array.shape[2])
+    ranks = np.empty_like(draws)
+    np.put_along_axis(ranks, np.argsort(-draws, axis=1), np.arange(1, draws.shape[1] + 1, dtype=float), axis=1)
+    low, high = central_interval(ranks, probability)
+    found = [
+        Rank(
+            str(label),
+            float(draws[:, i].mean()),
+            float(ranks[:, i].mean()),
+            int(np.floor(low[i])),
+            int(np.ceil(high[i])),
+            float((ranks[:, i] == 1).mean()),
+        )
+        for i, label in enumerate(array["group"].values)
+    ]
+    return tuple(sorted(found, key=lambda one: one.rank))
