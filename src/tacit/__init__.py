@@ -62,6 +62,8 @@ from tacit.models.quantiles import Quantiles as Quantiles
 from tacit.models.shares import Shares as Shares
 from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
+from tacit.models.varying import VaryingRegression as VaryingRegression
+from tacit.models.varying_prior import VaryingPrior as VaryingPrior
 from tacit.partial_sums import Partial as Partial
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
@@ -158,6 +160,8 @@ __all__ = [
     "StatisticalQuery",
     "TableCalibration",
     "TacitError",
+    "VaryingPrior",
+    "VaryingRegression",
     "__version__",
     "audit",
     "bounds",

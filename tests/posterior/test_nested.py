@@ -54,7 +54,8 @@ def test_the_closed_form_agrees_with_bridge_sampling_of_the_chains():
 
     With p_k the prior density of `dose` and E_k the mean over draws under it, Z_k+1 / Z_k is
     E_k[sqrt(p_k+1 / p_k)] / E_k+1[sqrt(p_k / p_k+1)] (Meng and Wong, 1996, the geometric bridge). 4,000 draws each:
-    the sum of five logarithms has a standard error of about 0.06, and the tolerance is 0.3. Leaving the prior's part out
+    the sum of five logarithms has a standard error of about 0.06, and the tolerance is 0.3. Leaving the prior's part
+    out
     would move it by 1.8. (With 0 at 4 standard deviations, theta = 0.25, both differed by 0.4 of 4.7.)
     """
     schema = tacit.Schema(ill=["no", "yes"], age=(18, 90), dose=(0, 10))

@@ -8,7 +8,7 @@ code.
     term      = product | "0" | "1"              "- 1" or "+ 0" leaves the intercept out
     product   = factor { (":" | "*") factor }    "a*b" is short for "a + b + a:b"
     factor    = column | function "(" ... ")"
-    varying   = "(" ("1" | column | "1 + " column) "|" column ")"     as a term: an effect of each level, of the family varying
+    varying   = "(" ("1" | column | "1 + " column) "|" column ")"     a term of the family varying
     column    = a name of letters, digits, _ and .  or  any name between backticks
 """
 

@@ -42,7 +42,7 @@ class Regression(Model):
         if found.formula.varying is not None and not self.varies:
             found.formula.no(
                 found.formula.varying.column,
-                'to have a term with | in the family "varying" alone, a linear regression: tacit.VaryingRegression',
+                'to have a term with | in the family "varying" alone: tacit.VaryingRegression("y ~ (1 | g)")',
             )
         return found
 

@@ -1,51 +1,54 @@
-"""Linear regression whose intercept, and perhaps one slope, varies by the levels of a column."""
+"""A number in many groups that inform each other: y ~ (1 | g)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tacit._support.printable import in_prose
 from tacit.bibliography import HOFFMAN_2014, Paper
 from tacit.errors import expected
-from tacit.models.effects import EffectDraws, condition, response_words
-from tacit.models.formula import Varying
+from tacit.models.effects import EffectDraws, condition
 from tacit.models.gram_layout import site_noises
 from tacit.models.groups import MOST_GROUPS
 from tacit.models.model import Example, Method, Prior, Problem
 from tacit.models.prior_draws import largest_share_outside
 from tacit.models.regression import Regression
-from tacit.models.score_rows import draw_columns, raw_cells
 from tacit.models.support import POSITIVE
 from tacit.models.varying_prior import VaryingPrior
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
-from tacit.statistics.design import Scaled, product_of
 from tacit.statistics.factors import Factors
-from tacit.statistics.group_gram import GroupGram
+from tacit.statistics.group_response import GroupResponse
 
 _MOST_SHOWN = 20  # groups that have a sentence each
-_MOST_COLUMNS = 30
 _TRIES, _FEW_OUTSIDE = 1000, 0.002  # draws of parameters and rows; the share of values outside the bounds
 _NAIVE = 1e-2  # rows: the noise that the naive method knows of
+_GELMAN = Paper(
+    "gelman2006",
+    "article",
+    ("Gelman, Andrew",),
+    "Prior Distributions for Variance Parameters in Hierarchical Models",
+    "Bayesian Analysis",
+    2006,
+)
 
 
 @dataclass(frozen=True)
 class VaryingRegression(Regression):
-    """y = x'theta + z'u_g + e with z = 1, or (1, slope): ``formula`` has one term (1 | g) or (slope | g) beside others.
+    """y = theta + u_g + e: ``formula`` is y ~ (1 | g), and each declared level of g has an effect u_g of its own.
 
-    Released: `GroupGram`. The effects u_g of the levels of g are draws from a normal distribution with mean 0 whose
-    standard deviation, ``spread``, is learned, so that a level of few rows is moved towards the others (partial
-    pooling). An intercept and a slope vary independently of each other. ``group_mean`` is each level's expected response, in the
-    units of the data, with numbers at the middle of their bounds and other columns at their first levels.
+    Released: `GroupResponse`. The effects are draws from N(0, ``spread``^2) whose standard deviation is learned, so
+    that a
+    level of few rows is moved towards the others (partial pooling); e is N(0, ``sigma``^2) for every row.
+    ``group_mean`` is each level's expected response in the units of the data; ``theta``, ``sigma``, ``spread`` and
+    ``effect`` are in mapped units.
     """
 
     family: ClassVar[str] = "varying"
-    about: ClassVar[str] = "a number explained by others, and by groups that inform each other"
-    papers: ClassVar[tuple[Paper, ...]] = (
-        Paper("gelman2006", "article", ("Gelman, Andrew",), "Prior distributions for variance parameters in hierarchical models", "Bayesian Analysis", 2006),
-    )  # fmt: skip
+    about: ClassVar[str] = "the mean of a number in many groups that inform each other"
+    papers: ClassVar[tuple[Paper, ...]] = (_GELMAN,)
     varies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -55,58 +58,47 @@ class VaryingRegression(Regression):
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
-        """Clinics; with a covariate; with a slope of each."""
-        clinics = [f"c{i}" for i in range(8)]
-        schema = Schema(cost=(0, 100), age=(18, 90), sex=["f", "m"], clinic=clinics)
-        narrow = {"level": 0.2, "slope": 0.15, "spread": 0.12, "sigma": 0.15}
-        return (
-            Example(cls("cost ~ (1 | clinic)"), schema, narrow, quick=False),
-            Example(cls("cost ~ age + sex + (1 | clinic)"), schema, narrow, quick=False, always=False),
-            Example(cls("cost ~ age + (age | clinic)"), schema, narrow, quick=False, always=False),
-        )
+        """Costs by clinic."""
+        schema = Schema(cost=(0, 100), clinic=[f"c{i}" for i in range(8)])
+        narrow = {"level": 0.2, "spread": 0.12, "sigma": 0.15}
+        return (Example(cls("cost ~ (1 | clinic)"), schema, narrow, quick=False, always=False),)
 
-    def term(self, schema: Schema) -> Varying:
-        """What varies, and by which column."""
-        found = self.design(schema).formula.varying
-        if found is None:
-            raise expected(
-                "formula", self.formula, "to have a term (1 | g) or (x | g); without one it is of the family 'linear'"
-            )
-        return found
-
-    def statistic(self, schema: Schema) -> GroupGram:
-        """Sums of products by group, and a few over all rows."""
-        design, term = self.design(schema), self.term(schema)
-        self.check_offsets(schema, taken=False)
-        if len(design.columns) > _MOST_COLUMNS:
-            raise expected("formula", self.formula, f"to make at most {_MOST_COLUMNS} columns beside the groups")
-        levels = tuple(map(str, schema.category(term.column).levels))
-        if not 3 <= len(levels) <= MOST_GROUPS:
+    def by(self, schema: Schema) -> Factors:
+        """The groups; refuses what is not built."""
+        formula = self.design(schema).formula
+        if formula.varying is None:
+            raise expected("formula", self.formula, "to have a term (1 | g); without one it is of the family 'linear'")
+        if formula.terms or formula.offsets:
             raise expected(
                 "formula",
                 self.formula,
-                f"to have 3 to {MOST_GROUPS} levels behind |, not {len(levels)}: from fewer no spread is learned",
+                f"to have (1 | {formula.varying.column}) alone: other terms beside it, and slopes that vary, are not "
+                "built",
             )
-        slopes = tuple(j for j, name in enumerate(design.names) if name in term.slopes)
-        return GroupGram(design.columns, design.number_response, Factors((term.column,), (levels,)), slopes)
+        levels = tuple(map(str, schema.category(formula.varying.column).levels))
+        if not 3 <= len(levels) <= MOST_GROUPS:
+            raise expected("formula", self.formula, f"to have 3 to {MOST_GROUPS} levels behind |, not {len(levels)}")
+        return Factors((formula.varying.column,), (levels,))
+
+    def statistic(self, schema: Schema) -> GroupResponse:
+        """Rows and sums of the response by group, and its sum of squares."""
+        return GroupResponse(self.design(schema).number_response, self.by(schema))
 
     def default_prior(self, schema: Schema) -> VaryingPrior:
-        """Weak, and the same for every design."""
+        """Weak, and the same for all bounds."""
         return VaryingPrior()
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
-        """Coefficients, sigma, the spreads, and the effect of every level."""
+        """The intercept, sigma, the spread, and the effect of every level."""
         import numpy as np
 
         assert isinstance(prior, VaryingPrior)
-        statistic = self.statistic(schema)
-        theta = prior.slope * rng.standard_normal(len(statistic.design))
-        theta[0] *= prior.level / prior.slope
-        spread = prior.spread * np.abs(rng.standard_normal(1 + len(statistic.slopes)))
-        effect = spread * rng.standard_normal((statistic.by.size, len(spread)))
+        theta, spread = prior.level * rng.standard_normal(1), np.float64(prior.spread * abs(rng.standard_normal()))
+        effect = spread * rng.standard_normal(self.by(schema).size)
         sigma = np.float64(prior.sigma * abs(rng.standard_normal()))
-        found = {"theta": theta, "sigma": sigma, "spread": spread, "effect": effect}
-        return {**found, "group_mean": self._group_mean(found, schema)}
+        number = self.design(schema).number_response
+        mean = number.offset + number.scale * (theta + effect)
+        return {"theta": theta, "sigma": sigma, "spread": spread, "effect": effect, "group_mean": mean}
 
     def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         """Both drawn anew until few rows lie outside the bounds: clamping is no part of the model."""
@@ -115,18 +107,15 @@ class VaryingRegression(Regression):
         return found or super().draw_together(prior, schema, n, rng)
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Covariates of many shapes, sizes of groups as uniform as shares can be, the response from the model."""
+        """Sizes of groups as uniform as shares can be, the response from the model."""
         import numpy as np
 
-        design, column = self.design(schema), self.term(schema).column
-        cells = draw_columns([name for name in design.cells if name != column], schema, n, rng)
-        size = len(schema.category(column).levels)
-        cells[column] = rng.choice(size, size=n, p=rng.dirichlet(np.ones(size)))
-        number = design.number_response
-        draws = {name: np.asarray(value)[None] for name, value in parameters.items()}
-        mean = self._mapped(draws, schema, cells)[0]
-        mapped = mean + float(np.asarray(parameters["sigma"])) * rng.standard_normal(n)
-        return {**raw_cells(cells, schema), number.name: number.offset + number.scale * mapped}
+        by, number = self.by(schema), self.design(schema).number_response
+        codes = rng.choice(by.size, size=n, p=rng.dirichlet(np.ones(by.size)))
+        theta, effect = np.asarray(parameters["theta"]), np.asarray(parameters["effect"])
+        mapped = theta[0] + effect[codes] + float(np.asarray(parameters["sigma"])) * rng.standard_normal(n)
+        levels = schema.category(by.columns[0]).levels
+        return {by.columns[0]: [levels[code] for code in codes], number.name: number.offset + number.scale * mapped}
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -138,9 +127,8 @@ class VaryingRegression(Regression):
 
     def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
         """Of the named level, without the scatter of rows."""
-        design = self.design(schema)
-        number = design.number_response
-        return number.offset + number.scale * self._mapped(draws, schema, design.parse(new))
+        cells = self.design(schema).parse(new)
+        return draws["group_mean"][:, cells[self.by(schema).columns[0]]]
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """The response of rows of the named level, their own scatter included."""
@@ -148,46 +136,30 @@ class VaryingRegression(Regression):
         scatter = self.design(schema).number_response.scale * draws["sigma"][:, None]
         return mean + scatter * rng.standard_normal(mean.shape)
 
-    def _mapped(self, draws: Arrays, schema: Schema, cells: Arrays) -> Any:
-        """The expected response (draws, points) in mapped units."""
-        statistic = self.statistic(schema)
-        matrix = self.design(schema).matrix(cells)
-        own = draws["effect"][:, cells[statistic.by.columns[0]], :]
-        return draws["theta"] @ matrix.T + (own * matrix[:, [0, *statistic.slopes]]).sum(axis=-1)
-
-    def _group_mean(self, draws: Arrays, schema: Schema) -> Any:
-        number = self.design(schema).number_response
-        return number.offset + number.scale * (draws["theta"][..., 0][..., None] + draws["effect"][..., 0])
-
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
-        """Coefficients, sigma and the spreads, in the units of the data; that of the intercept at the middle of bounds."""
-        design, statistic, term = self.design(schema), self.statistic(schema), self.term(schema)
-        number = design.number_response
-        values = design.original_units(draws["theta"], number)
-        found = {name: values[..., i] for i, name in enumerate(design.names)}
-        found["sigma"] = number.scale * draws["sigma"]
-        for i, j in enumerate((0, *statistic.slopes)):
-            column = design.columns[j]
-            scale = number.scale / (column.scale if isinstance(column, Scaled) else 1.0)
-            found[f"sd({column.name} | {term.column})"] = scale * draws["spread"][..., i]
-        return found
+        """The mean of all levels, sigma and the spread, in the units of the data."""
+        number, column = self.design(schema).number_response, self.by(schema).columns[0]
+        level = number.offset + number.scale * draws["theta"][..., 0]
+        return {
+            "Intercept": level,
+            "sigma": number.scale * draws["sigma"],
+            f"sd(Intercept | {column})": number.scale * draws["spread"],
+        }
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
-        """The other terms, how far groups lie apart, and the mean of each group where they are few."""
-        found = super().effects(draws, schema)
-        term, outcome = self.term(schema), response_words(self.design(schema).formula.response, schema)
-        spread = self.coefficients(draws, schema)[f"sd(Intercept | {term.column})"]
-        apart = f"The levels of {in_prose(term.column)} differ in {outcome} by a standard deviation of "
-        found.append(EffectDraws(f"sd by {term.column}", "amount", spread, apart))
-        levels = self.coords(schema)["group"]
-        for i, level in enumerate(levels if len(levels) <= _MOST_SHOWN else []):
-            before = f"{condition(term.column, level)}the mean of {outcome} is "
+        """How far groups lie apart, and the mean of each where they are few."""
+        number, by = self.design(schema).number_response, self.by(schema)
+        column, outcome = by.columns[0], in_prose(number.name)
+        before = f"The levels of {in_prose(column)} differ in {outcome} by a standard deviation of "
+        found = [EffectDraws(f"sd by {column}", "amount", number.scale * draws["spread"], before)]
+        for i, level in enumerate(by.labels if by.size <= _MOST_SHOWN else ()):
+            before = f"{condition(column, level)}the mean of {outcome} is "
             found.append(EffectDraws(level, "amount", draws["group_mean"][..., i], before))
         return found
 
     @property
     def sums_must_fit(self) -> bool:
-        """They need not: second moments say all about a linear response, whatever the distribution of covariates."""
+        """They need not: any sums that rows can have fit."""
         return False
 
     @property
@@ -196,106 +168,60 @@ class VaryingRegression(Regression):
         return {"sigma": POSITIVE, "count": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
-        """Coefficients by name; effects by level."""
+        """The mean and the size of each level, beside what they follow from."""
+        group = ("group",)
         return {
             "theta": ("coefficient",),
             "sigma": (),
-            "spread": ("varies",),
-            "effect": ("group", "varies"),
-            "group_mean": ("group",),
-            "count": ("group",),
+            "spread": (),
+            "effect": group,
+            "group_mean": group,
+            "count": group,
         }
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
-        """The names of the design's columns, of those that vary, and the levels."""
-        statistic, names = self.statistic(schema), self.design(schema).names
-        varies = [names[j] for j in (0, *statistic.slopes)]
-        return {"coefficient": names, "varies": varies, "group": list(statistic.by.labels)}
-
-
-def _layout(problem: Problem) -> Any:
-    """Where the entries of a release stand, for the sampler."""
-    from tacit.samplers.varying_effects import GroupSums
-
-    model, (site,) = problem.model, problem.sites
-    assert isinstance(model, VaryingRegression)
-    statistic = model.statistic(problem.schema)
-    rest, last = statistic.rest, len(statistic.design)
-    place = {j: i for i, j in enumerate(rest)} | {last: len(rest)}
-    columns = {product_of(statistic.design[0], statistic.design[j]): i for j, i in place.items() if j != last}
-    made = {product_of(statistic.vector[j], statistic.vector[k]): (place[j], place[k]) for j, k in statistic.pooled}
-    fixed: list[tuple[int, int, int | tuple[int, int] | None]] = []
-    for i, j in enumerate(rest):
-        for k in rest[i:]:
-            product = product_of(statistic.design[j], statistic.design[k])
-            pair = place[j], place[k]
-            if product is None:
-                fixed.append((*pair, None))
-            elif made.get(product) != pair:
-                fixed.append((*pair, columns[product] if product in columns else made[product]))
-    return GroupSums(
-        n=None if site.n is None else float(site.n),
-        groups=statistic.by.size,
-        rest=len(rest),
-        slope=bool(statistic.slopes),
-        pooled=tuple((place[j], place[k]) for j, k in statistic.pooled),
-        fixed=tuple(fixed),
-        noises=site_noises(site, statistic.unit, len(statistic.entries)),
-    )
+        """The intercept, and the levels."""
+        return {"coefficient": self.design(schema).names, "group": list(self.by(schema).labels)}
 
 
 def _by_group(problem: Problem, settings: SamplerSettings) -> Chain:
-    """From the layout of a release."""
-    return _chain(problem, _layout(problem), settings)
+    """From the noise of the releases."""
+    (site,) = problem.sites
+    return _chain(problem, site_noises(site, problem.statistic.unit, len(problem.statistic.entries)), settings)
 
 
-def _chain(problem: Problem, layout: Any, settings: SamplerSettings) -> Chain:
+def _chain(problem: Problem, noises: Any, settings: SamplerSettings) -> Chain:
     import jax.numpy as jnp
 
-    from tacit.samplers.varying_effects import VaryingScales, varying_chain
+    from tacit.samplers.varying_intercept import GroupSums, VaryingScales, varying_chain
 
-    model, prior, schema = problem.model, problem.prior, problem.schema
+    model, prior, (site,) = problem.model, problem.prior, problem.sites
     assert isinstance(model, VaryingRegression)
     assert isinstance(prior, VaryingPrior)
-    scales = VaryingScales(prior.level, prior.slope, prior.spread, prior.sigma)
-    chain, statistic = varying_chain(layout, scales, settings), model.statistic(schema)
-    number = model.design(schema).number_response
-    order = [[0, *statistic.slopes, *statistic.rest].index(j) for j in range(len(statistic.design))]
+    known = GroupSums(None if site.n is None else float(site.n), model.by(problem.schema).size, noises)
+    chain = varying_chain(known, VaryingScales(prior.level, prior.spread, prior.sigma), settings)
+    number = model.design(problem.schema).number_response
 
     def named(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)
-        draws["theta"] = draws["theta"][:, jnp.array(order)]
-        level = draws["theta"][:, :1] + draws["effect"][:, :, 0]
-        draws["group_mean"] = number.offset + number.scale * level
-        if problem.unknown_n:
-            draws["n"] = jnp.sum(draws["count"], axis=1)
-        return draws, info
+        alpha = draws.pop("alpha")[:, None]
+        found = {**draws, "theta": alpha, "group_mean": number.offset + number.scale * (alpha + draws["effect"])}
+        return {**found, "n": jnp.sum(draws["count"], axis=1)} if problem.unknown_n else found, info
 
     return named
 
 
 def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     """The same around the released sums, moved to where sums can be, with next to no noise."""
-    from dataclasses import replace
-
     import jax.numpy as jnp
     import numpy as np
 
-    layout = _layout(problem)
-    quiet = np.full_like(layout.noises.scales[:1], _NAIVE)
-    normal = replace(
-        layout.noises,
-        scales=quiet,
-        spreads=quiet,
-        log_densities=(lambda residual: -(residual**2) / 2,),
-        laplace=(False,),
-    )
-    chain = _chain(problem, replace(layout, noises=normal), settings)
-    width = (len(layout.noises.scales[0]) - len(layout.pooled)) // layout.groups
+    (site,) = problem.sites
+    noises = site_noises(site, problem.statistic.unit, len(problem.statistic.entries))
+    quiet = np.full_like(noises.scales, _NAIVE)
+    chain = _chain(problem, replace(noises, scales=quiet, spreads=quiet, laplace=(False,)), settings)
 
     def taken(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        blocks = released[: width * layout.groups].reshape(layout.groups, width)
-        blocks = blocks.at[:, :2].set(jnp.maximum(blocks[:, :2], 0.5))
-        return chain(key, jnp.concatenate([blocks.reshape(-1), released[width * layout.groups :]]))
+        return chain(key, released.at[:-1].set(jnp.maximum(released[:-1], 0.5)))
 
     return taken

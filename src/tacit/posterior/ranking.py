@@ -13,7 +13,8 @@ from tacit.posterior.rows import central_interval
 class Rank:
     """One group's place. ``rank`` 1 is the largest; ``best`` is the probability of being it.
 
-    ``low`` and ``high`` bound the rank with the probability that was asked for, and ``value`` is the mean of the number.
+    ``low`` and ``high`` bound the rank with the probability that was asked for, and ``value`` is the mean of the
+    number.
     """
 
     name: str
