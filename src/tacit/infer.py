@@ -359,7 +359,9 @@ def posterior_arrays(
 
     central, unit = problem.released()
     released = np.array([[*(v / unit for v in row[:central]), *row[central:]] for row in values], np.float64)
-    arrays, diagnostics = run(_chain(problem, method, settings), released, chains=chains, seed=seed)
+    arrays, diagnostics = run(
+        _chain(problem, method, settings), released, chains=chains, seed=seed, purpose=(problem, method, settings)
+    )
     return {k: np.asarray(v) for k, v in arrays.items()}, {k: np.asarray(v) for k, v in diagnostics.items()}
 
 

@@ -27,7 +27,7 @@ from tacit.models.regression import Regression
 from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
-from tacit.posterior.convergence import array_stats, failure_of, r_hat
+from tacit.posterior.convergence import failure_of, r_hat
 from tacit.posterior.differences import differences_of
 from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
@@ -325,7 +325,8 @@ def _row(name: str, values: Any, probability: float) -> Row:
     """The summary of one number from its draws (chains, draws)."""
     import numpy as np
 
-    stats = array_stats()
+    from tacit.posterior.mixing import effective_draws, effective_draws_in_tails
+
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places
@@ -335,8 +336,8 @@ def _row(name: str, values: Any, probability: float) -> Row:
             sd=float(values.std(ddof=1)),
             low=float(low),
             high=float(high),
-            ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
-            ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
+            ess_bulk=math.nan if constant else effective_draws(values),
+            ess_tail=math.nan if constant else effective_draws_in_tails(values),
             r_hat=r_hat(values),
         )
 

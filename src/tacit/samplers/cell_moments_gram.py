@@ -142,8 +142,8 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         rss = jnp.log(jnp.maximum(best[:, layout.square_index], 0.02 * n))
         distribution = jnp.zeros((len(n), coordinates.size))
         start = jnp.concatenate([distribution, jnp.zeros((len(n), p)), rss[:, None]], axis=1)
-        found = climb(objective, bend, start.reshape(-1), _STEPS)
-        return found, jnp.linalg.cholesky(bend(found))
+        found, information_there = climb(objective, bend, start.reshape(-1), _STEPS)
+        return found, jnp.linalg.cholesky(information_there)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = split_by_site(released, noises)
