@@ -39,8 +39,8 @@ def finite(posterior: Posterior) -> bool:
 
 def divergent(posterior: Posterior) -> float:
     """The share of draws whose trajectory diverged; 0 for methods that have none."""
-    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
-    return float(stats["diverging"].values.mean()) if "diverging" in stats else 0.0
+    found = posterior.diagnostic("diverging")
+    return 0.0 if found is None else float(found.mean())
 
 
 def r_hat(values: Any) -> float:
