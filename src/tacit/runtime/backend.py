@@ -31,7 +31,7 @@ from threadpoolctl import ThreadpoolController
 from tacit.runtime.cache_folder import cache_folder
 from tacit.runtime.chain import Either
 from tacit.runtime.forks import check_not_forked
-from tacit.runtime.programs import keep, name_of, recalled
+from tacit.runtime.programs import keep, loaded, name_of, recalled, text_of, watched
 
 _DATASETS = 32  # of a block on a processor
 # Compiling the default logistic regression took 19.6 s and 1,310 MiB with the emitters and 16.8 s and 700 MiB without;
@@ -233,12 +233,24 @@ def with_arguments(function: Callable[..., Any], *, purpose: Any = None) -> Call
 def _made(name: str | None, function: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     program, given = _program(function, inputs)
     written = program.lower(given, *inputs)
-    try:
-        compiled = written.compile(compiler_options=_OPTIONS if jax.default_backend() == "cpu" else None)
-    except Exception:  # a compiler that does not know the options
-        compiled = written.compile()
-    keep(name, compiled, given)
+    if name is None:
+        return _compiled(written), given
+    text = text_of(written)
+    if (compiled := loaded(text)) is not None:
+        keep(name, text, None, given)
+        return compiled, given
+    with watched() as from_elsewhere:
+        compiled = _compiled(written)
+    if not from_elsewhere:
+        keep(name, text, compiled, given)
     return compiled, given
+
+
+def _compiled(written: Any) -> Any:
+    try:
+        return written.compile(compiler_options=_OPTIONS if jax.default_backend() == "cpu" else None)
+    except jax.errors.JaxRuntimeError:  # a compiler that does not know the options
+        return written.compile()
 
 
 def _program(function: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
