@@ -29,7 +29,7 @@ from jax.core import eval_jaxpr
 from threadpoolctl import ThreadpoolController
 
 from tacit.runtime.cache_folder import cache_folder
-from tacit.runtime.chain import Either
+from tacit.runtime.chain import Either, Shaped
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.programs import keep, loaded, name_of, recalled, text_of, watched
 
@@ -148,7 +148,7 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
 
     ``released`` has shape (datasets, entries). Each array that ``chain`` returns gains the leading axes (datasets,
     chains). Compiled code is kept for as long as ``chain`` is the same object, and on disk where ``purpose`` says all
-    that tells this chain from others (`tacit.runtime.programs`).
+    that tells this chain from others (`tacit.runtime.programs`), or a `Shaped` one says so itself.
 
     An accelerator takes all datasets at once. A processor gets them in blocks, with the same random numbers: within a
     call every trajectory waits for the longest, and what it works on should fit its caches. Of a chain that is `Either`
@@ -202,13 +202,19 @@ def _blocks(count: int) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _batched(chain: Callable[[Any, Any], Any], purpose: Any) -> Callable[[Any, Any], Any]:
-    def whole(numbers: Any, data: Any) -> Any:
+    shaped = chain if isinstance(chain, Shaped) else None
+    given, tree = jax.tree.flatten(shaped.given if shaped is not None else ())
+
+    def whole(*inputs: Any) -> Any:
+        *own, numbers, data = inputs
+        chained = chain if shaped is None else shaped.made(jax.tree.unflatten(tree, own))
         # One axis for datasets and chains together: a batch of batches would trace every loop of a sampler twice over.
         shape, keys = numbers.shape[:2], jax.random.wrap_key_data(numbers.reshape(-1, numbers.shape[2]))
-        found = jax.vmap(chain)(keys, jnp.repeat(data, shape[1], axis=0))
+        found = jax.vmap(chained)(keys, jnp.repeat(data, shape[1], axis=0))
         return jax.tree.map(lambda array: array.reshape(*shape, *array.shape[1:]), found)
 
-    return with_arguments(whole, purpose=purpose)
+    call = with_arguments(whole, purpose=purpose if shaped is None else shaped.purpose)
+    return lambda numbers, data: call(*given, numbers, data)
 
 
 def with_arguments(function: Callable[..., Any], *, purpose: Any = None) -> Callable[..., Any]:
