@@ -59,6 +59,7 @@ REFERENCE = [
     ),
 ]
 
+
 def relative(value, reference):
     return abs(value / reference - 1)
 
@@ -134,7 +135,9 @@ def test_each_step_of_the_proof_of_rho():
         exact = Fraction(16**n - 4 * 4**n, 8 * math.factorial(2 * n)) if n else Fraction(0)
         exact += 2 if n == 2 else 0
         if n >= 2:
-            exact += Fraction(4 ** (n - 2), math.factorial(2 * n - 4)) - Fraction(4 ** (n - 1), math.factorial(2 * n - 3))
+            exact += Fraction(4 ** (n - 2), math.factorial(2 * n - 4)) - Fraction(
+                4 ** (n - 1), math.factorial(2 * n - 3)
+            )
         said = Fraction(4**n, math.factorial(2 * n)) * (
             Fraction(4**n - 4, 8) + Fraction(2 * n * (2 * n - 1) * (2 * n - 2) * (2 * n - 7), 16)
         ) + (2 if n == 2 else 0)

@@ -27,7 +27,9 @@ from dataclasses import dataclass
 
 from tacit.errors import InputError, expected
 
-_ROUNDING = 1e-12  # relative; more than the few float operations behind a range can be wrong by, or what `LossRange` says
+_ROUNDING = (
+    1e-12  # relative; more than the few float operations behind a range can be wrong by, or what `LossRange` says
+)
 _UNIT = 2.0**-51  # four roundings
 _LEAST, _MOST = 1e-300, 1e300  # of a range as a float: a smaller one is raised, a larger one infinite
 _LARGEST = 1e6  # of beta - 1: far beyond, a loss says nothing

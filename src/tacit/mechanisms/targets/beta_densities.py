@@ -12,7 +12,6 @@ from tacit.privacy.poisson_power_sums import KNOTS, LOG_MEANS, STEP, power_sum_t
 from tacit.privacy.poisson_range import CountsRange
 
 
-
 @dataclass(frozen=True)
 class BernoulliDensity(BoundedDensity):
     """P(y | x) = 1 / (1 + exp(-y theta'x)), y in {-1, 1}."""
