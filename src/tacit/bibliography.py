@@ -204,6 +204,22 @@ JU_2022 = Paper(
     _NEURIPS,
     2022,
 )
+LANGE_1989 = Paper(
+    "lange1989",
+    "article",
+    ("Lange, Kenneth L.", "Little, Roderick J. A.", "Taylor, Jeremy M. G."),
+    "Robust Statistical Modeling Using the t Distribution",
+    "Journal of the American Statistical Association",
+    1989,
+)
+LAWLESS_1987 = Paper(
+    "lawless1987",
+    "article",
+    ("Lawless, Jerald F.",),
+    "Negative Binomial and Mixed Poisson Regression",
+    "Canadian Journal of Statistics",
+    1987,
+)
 MCCULLAGH_1980 = Paper(
     "mccullagh1980",
     "article",

@@ -84,6 +84,10 @@ class LikelihoodModel(Model):
         """How many of the first coordinates multiply a covariate, the constant among them: `inputs` has them as x."""
         return 0
 
+    def blocks(self, schema: Schema) -> int:
+        """How many linear predictors there are: as many times `covariates` are the first coordinates."""
+        return 1
+
     def clipped_scores(self, schema: Schema) -> ClippedScores:
         """The sums of scores and information at 0."""
         scores = ModelScores(self, schema)

@@ -63,7 +63,7 @@ def fitted(
     points = np.array([*(one.point for one in rounds), *[rounds[-1].point] * padding])
     scores = np.array([*(value[:p] for value in values), *[np.zeros(p)] * padding])
     noise = np.array([one.score_scale * (2**0.5 if one.laplace else 1.0) for one in rounds] + [_NO_ROUND] * padding)
-    anchor, x = np.array(rounds[-1].point, float), model.covariates(schema)
+    anchor, x, blocks = np.array(rounds[-1].point, float), model.covariates(schema), model.blocks(schema)
     with float64(), on_processor():
         prepare, predict = _programs(model, schema)
         covariates = (mean, root, np.float64(n))
@@ -81,8 +81,9 @@ def fitted(
                 *(scores, weights, prior_mean, prior_sd, anchor),
             )
             step = found - anchor
-            size = np.hypot(step[:x] @ mean, np.linalg.norm(root.T @ step[:x])) / _REACH if x else 0.0
-            size = max(float(size), float(np.abs(step[x:]).max(initial=0.0)) / _SCALAR_REACH)
+            own = step[: x * blocks].reshape(blocks, x)  # of each linear predictor
+            size = np.hypot(own @ mean, np.linalg.norm(own @ root, axis=1)).max(initial=0.0) / _REACH
+            size = max(float(size), float(np.abs(step[x * blocks :]).max(initial=0.0)) / _SCALAR_REACH)
             anchor = np.clip(anchor + step / max(1.0, size), -LIMIT, LIMIT)
             if size < 1e-3:
                 break
