@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from tacit.models.effects import EffectScale
 from tacit.models.likelihood_regression import LikelihoodRegression, Scalar
 from tacit.models.model import Example
-from tacit.models.responses import CountResponse, Density, count_response
+from tacit.models.responses import CountDensity, CountResponse, count_response
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
@@ -36,20 +36,28 @@ class BetaBinomialRegression(LikelihoodRegression):
         """A count that cannot be larger than the declared largest one."""
         return count_response(self.design(schema).formula.response, schema, full=True)
 
-    def density(self, schema: Schema) -> Density:
-        """A ratio of beta functions."""
+    def density(self, schema: Schema) -> CountDensity:
+        """With a = m c and b = (1 - m) c: P(Y = 0) = prod_j (b + j) / (c + j), j < K, and
+        P(Y = y + 1) / P(Y = y) = (K - y) / (y + 1) (a + y) / (b + K - y - 1).
+        """
         import jax
         import jax.numpy as jnp
-        from jax.scipy.special import betaln, gammaln
+        import numpy as np
 
         items = self.response(schema).most
 
-        def at(y: Any, eta: Any, s: Any) -> Any:
-            a, b = jnp.exp(s[0] + jax.nn.log_sigmoid(eta)), jnp.exp(s[0] + jax.nn.log_sigmoid(-eta))
-            ways = gammaln(items + 1.0) - gammaln(y + 1.0) - gammaln(items - y + 1.0)
-            return ways + betaln(y + a, items - y + b) - betaln(a, b)
+        def shapes(eta: Any, s: Any) -> tuple[Any, Any]:
+            return jnp.exp(s[0] + jax.nn.log_sigmoid(eta)), jnp.exp(s[0] + jax.nn.log_sigmoid(-eta))
 
-        return Density(at)
+        def none(eta: Any, s: Any) -> Any:
+            (_, b), before = shapes(eta, s), np.arange(float(items))
+            return jnp.sum(jnp.log((b + before) / (jnp.exp(s[0]) + before)))
+
+        def ratio(y: Any, eta: Any, s: Any) -> Any:
+            a, b = shapes(eta, s)
+            return jnp.log((items - y) / (y + 1) * (a + y) / (b + items - y - 1))
+
+        return CountDensity(none, ratio)
 
     def draw_response(self, eta: Any, parameters: Arrays, schema: Schema, rng: Any) -> Any:
         """Binomial counts whose probabilities are drawn first."""

@@ -18,7 +18,7 @@ from tacit.models.coefficient_statements import Statement, changed, of_single_co
 from tacit.models.likelihood_model import LikelihoodModel, MadeUpRows
 from tacit.models.model import Prior
 from tacit.models.regression import Regression
-from tacit.models.responses import Density, Response
+from tacit.models.responses import CountDensity, Density, Response
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_rows import draw_covariates
 from tacit.models.support import POSITIVE
@@ -62,11 +62,11 @@ class LikelihoodRegression(Regression, LikelihoodModel):
             raise expected("clip", self.clip, "to be a number from 0.1 to 1000, or to be left out")
 
     @abstractmethod
-    def response(self, schema: Schema) -> Response:
+    def response(self, schema: Schema) -> Response[Any]:
         """What kind of response it is; refuses one that does not fit."""
 
     @abstractmethod
-    def density(self, schema: Schema) -> Density:
+    def density(self, schema: Schema) -> Density | CountDensity:
         """The logarithm of the density of a response given eta and the scalars (an array)."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tacit.errors import expected
 from tacit.numerics.even_points import even_points
@@ -18,14 +18,14 @@ from tacit.schema import Schema
 
 MOST_COUNT = 512
 _SOONEST = 1e-4  # of the declared largest time or amount: of a smaller one it is known that it is not larger
-_POSITIVE_NODES, _NODES, _ENDS = 48, 96, 97
+_POSITIVE_NODES, _NODES, _ENDS = 36, 96, 97
 _TAIL = (-9.0, 5.0, 57)  # logarithms of distances from a bound, over which a tail is summed up
 _LEAST = 1e-9  # of a tail: below it a difference from 1 has no digits left
 
 
 class Density(NamedTuple):
-    """Logarithms for one row, JAX functions of y, of eta and of the scalars: of the density at y, of P(Y >= y) and of
-    P(Y <= y). The last two may be left out for counts and numbers: they are then sums of the first.
+    """Logarithms for one row, JAX functions of y, of eta and of the scalars: of the density at y and, of an amount, of
+    P(Y >= y) and of P(Y <= y).
     """
 
     at: Callable[[Any, Any, Any], Any]
@@ -33,8 +33,18 @@ class Density(NamedTuple):
     below: Callable[[Any, Any, Any], Any] | None = None
 
 
+class CountDensity(NamedTuple):
+    """Logarithms of P(Y = 0), a function of eta and of the scalars, and of P(Y = y + 1) / P(Y = y), of y as well."""
+
+    none: Callable[[Any, Any], Any]
+    ratio: Callable[[Any, Any, Any], Any]
+
+
+D = TypeVar("D", Density, CountDensity)
+
+
 @dataclass(frozen=True)
-class Response(ABC):
+class Response(ABC, Generic[D]):
     """The response in the column ``name``, as ``y`` in the units of the density; ``unit`` is the value of y = 1."""
 
     name: str
@@ -53,19 +63,17 @@ class Response(ABC):
     def inputs(self, columns: Mapping[str, Any]) -> Arrays:
         """``y`` of each row and, where there are several kinds, ``kind``, by correctly rounded operations."""
 
-    def row(self, density: Density) -> Callable[[Any, Any, Any], Any]:
+    @abstractmethod
+    def row(self, density: D) -> Callable[[Any, Any, Any], Any]:
         """The logarithm of the density of one row's response, from its inputs, eta and scalars."""
-        return lambda row, eta, s: density.at(row["y"], eta, s)
 
     @abstractmethod
     def made_up(self) -> tuple[Arrays, Any]:
         """The responses of made-up rows, arrays (m or 1, G), and the logarithms of the widths that they stand for."""
 
-    def every(self, density: Density) -> Callable[[Any, Any, Any], Any]:
+    @abstractmethod
+    def every(self, density: D) -> Callable[[Any, Any, Any], Any]:
         """The same for all responses (G,) of one made-up row at once."""
-        import jax
-
-        return jax.vmap(self.row(density), (0, None, None))
 
     @abstractmethod
     def cells(self, y: Any, schema: Schema, rng: Any) -> Arrays:
@@ -73,7 +81,7 @@ class Response(ABC):
 
 
 @dataclass(frozen=True)
-class LevelResponse(Response):
+class LevelResponse(Response[Density]):
     """One of several levels: y is its place."""
 
     count: int
@@ -84,11 +92,21 @@ class LevelResponse(Response):
 
         return {"y": np.asarray(columns[self.name], np.int64)}
 
+    def row(self, density: Density) -> Callable[[Any, Any, Any], Any]:
+        """That of the level."""
+        return lambda row, eta, s: density.at(row["y"], eta, s)
+
     def made_up(self) -> tuple[Arrays, Any]:
         """Every level."""
         import numpy as np
 
         return {"y": np.arange(self.count)[None]}, np.zeros((1, self.count))
+
+    def every(self, density: Density) -> Callable[[Any, Any, Any], Any]:
+        """Those of all levels."""
+        import jax
+
+        return jax.vmap(self.row(density), (0, None, None))
 
     def cells(self, y: Any, schema: Schema, rng: Any) -> Arrays:
         """The levels themselves."""
@@ -97,52 +115,40 @@ class LevelResponse(Response):
 
 
 @dataclass(frozen=True)
-class CountResponse(Response):
-    """A whole number from 0. Of ``most`` it is known that it is at least that, unless there can be no more (``full``).
-
-    Without `Density.above` the tail is what the smaller counts leave.
-    """
+class CountResponse(Response[CountDensity]):
+    """A whole number from 0. Of ``most`` it is known that it is at least that, unless more cannot be (``full``)."""
 
     most: int
     full: bool = False
 
     def inputs(self, columns: Mapping[str, Any]) -> Arrays:
-        """The count, and whether it is below ``most``."""
+        """The count."""
         import numpy as np
 
-        y = np.clip(np.rint(np.asarray(columns[self.name], np.float64)), 0, self.most)
-        return {"y": y, "below": y < self.most + self.full}
+        return {"y": np.clip(np.rint(np.asarray(columns[self.name], np.float64)), 0, self.most).astype(np.int64)}
 
-    def row(self, density: Density) -> Callable[[Any, Any, Any], Any]:
-        """That of a count below the largest one, else of the tail."""
-        import jax
-
-        def of_row(row: Any, eta: Any, s: Any) -> Any:
-            return jax.lax.cond(
-                row["below"],
-                lambda: density.at(row["y"], eta, s),
-                lambda: self.every(density)({}, eta, s)[-1],
-            )
-
-        return of_row
+    def row(self, density: CountDensity) -> Callable[[Any, Any, Any], Any]:
+        """The one among all of them."""
+        every = self.every(density)
+        return lambda row, eta, s: every(row, eta, s)[row["y"]]
 
     def made_up(self) -> tuple[Arrays, Any]:
         """Every count."""
         import numpy as np
 
-        counts = np.arange(self.most + 1.0)[None]
-        return {"y": counts}, np.zeros_like(counts)
+        counts = np.arange(self.most + 1)[None]
+        return {"y": counts}, np.zeros(counts.shape)
 
-    def every(self, density: Density) -> Callable[[Any, Any, Any], Any]:
-        """Those of all counts, the last one the tail."""
-        import jax
+    def every(self, density: CountDensity) -> Callable[[Any, Any, Any], Any]:
+        """Those of all counts, one from the other; the last one is the tail, which the smaller ones leave."""
         import jax.numpy as jnp
         import numpy as np
 
-        counts = np.arange(self.most + 1.0)
+        counts = np.arange(float(self.most))
 
         def of_all(_: Any, eta: Any, s: Any) -> Any:
-            each = jax.vmap(density.at, (0, None, None))(counts, eta, s)
+            steps = jnp.cumsum(density.ratio(counts, eta, s))
+            each = density.none(eta, s) + jnp.concatenate([jnp.zeros(1), steps])
             if self.full:
                 return each
             tail = 1 - jnp.sum(jnp.exp(each[:-1]))
@@ -159,7 +165,7 @@ class CountResponse(Response):
 
 
 @dataclass(frozen=True)
-class NumberResponse(Response):
+class NumberResponse(Response[Density]):
     """A number between ``low`` and ``high``, mapped to [-1, 1]; at a bound it is known that it is not inside."""
 
     low: float
@@ -216,7 +222,7 @@ class NumberResponse(Response):
 
 
 @dataclass(frozen=True)
-class PositiveResponse(Response):
+class PositiveResponse(Response[Density]):
     """A time or an amount above 0 in units of half the largest declared one; of ``high`` it is known to be at least so.
 
     With ``event``, a column of two levels, a row whose event did not come says that its time is longer.
