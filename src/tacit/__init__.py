@@ -68,6 +68,7 @@ from tacit.models.shares import Shares as Shares
 from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
 from tacit.models.student_regression import StudentRegression as StudentRegression
+from tacit.models.survival_curve import SurvivalCurve as SurvivalCurve
 from tacit.models.weibull_survival import WeibullSurvival as WeibullSurvival
 from tacit.partial_sums import Partial as Partial
 from tacit.plan import Plan as Plan
@@ -169,6 +170,7 @@ __all__ = [
     "SoftmaxRegression",
     "StatisticalQuery",
     "StudentRegression",
+    "SurvivalCurve",
     "TableCalibration",
     "TacitError",
     "WeibullSurvival",

@@ -220,6 +220,14 @@ LAWLESS_1987 = Paper(
     "Canadian Journal of Statistics",
     1987,
 )
+SUSARLA_1976 = Paper(
+    "susarla1976",
+    "article",
+    ("Susarla, V.", "Van Ryzin, J."),
+    "Nonparametric Bayesian Estimation of Survival Curves from Incomplete Observations",
+    "Journal of the American Statistical Association",
+    1976,
+)
 MCCULLAGH_1980 = Paper(
     "mccullagh1980",
     "article",

@@ -28,6 +28,7 @@ from tacit.models.shares import Shares
 from tacit.models.softmax import SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery
 from tacit.models.student_regression import StudentRegression
+from tacit.models.survival_curve import SurvivalCurve
 from tacit.models.weibull_survival import WeibullSurvival
 
 FAMILIES: dict[str, type[Model]] = {
@@ -36,6 +37,7 @@ FAMILIES: dict[str, type[Model]] = {
         Mean,
         Histogram,
         Quantiles,
+        SurvivalCurve,
         Bernoulli,
         Categorical,
         Shares,
