@@ -24,7 +24,7 @@ class GammaRegression(LikelihoodRegression):
 
     family: ClassVar[str] = "gamma-regression"
     about: ClassVar[str] = "an amount above 0 whose spread grows with its mean, explained by others"
-    steepest: ClassVar[float] = 3.0
+    steepest: ClassVar[float] = 4.5
     effect_scale: ClassVar[EffectScale] = "rate"
     extra: ClassVar[tuple[Scalar, ...]] = (Scalar("shape", 0.5, 1.0),)
 

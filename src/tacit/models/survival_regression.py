@@ -26,7 +26,7 @@ class SurvivalRegression(LikelihoodRegression):
     by which times change; coefficients in the units of the data add log(longest / 2) to the intercept.
     """
 
-    steepest: ClassVar[float] = 3.0
+    steepest: ClassVar[float] = 4.5
     effect_scale: ClassVar[EffectScale] = "rate"
     event: str = field(kw_only=True, metadata={"asks": "the yes/no column: whether the time ended with the event"})
 
