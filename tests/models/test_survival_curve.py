@@ -52,7 +52,7 @@ def test_the_curve_is_the_actuarial_one():
 
 
 def test_made_up_rows_have_the_hazards_they_are_made_with():
-    """Seed 3, 40,000 rows: survival at each edge to 0.015, 5 standard errors. The planted fault is no one who leaves."""
+    """Seed 3, 40,000 rows: survival at each edge to 0.015, 5 standard errors. Planted fault: nobody leaves."""
     truth = {"hazard": np.array([0.1, 0.2, 0.3])}
     model = tacit.SurvivalCurve("months", "relapse", (10, 25))
     rows = model.draw_rows(truth, SCHEMA, 40_000, np.random.default_rng(3))
