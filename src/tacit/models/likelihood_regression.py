@@ -25,7 +25,7 @@ from tacit.models.support import POSITIVE
 from tacit.numerics.even_points import even_points
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
-from tacit.statistics.design import Scaled
+from tacit.statistics.design import Indicator, Scaled
 from tacit.statistics.score_tables import STEPS
 
 STAND_INS = 48
@@ -145,7 +145,7 @@ class LikelihoodRegression(Regression, LikelihoodModel):
         return lambda rows, t: density(rows, *split(rows["x"][0], t))
 
     def made_up_rows(self, schema: Schema) -> MadeUpRows:
-        """Normal covariates, spread evenly."""
+        """Normal covariates, spread evenly; those beyond what covariates can be are moved to the end."""
         import numpy as np
         from scipy.special import ndtri
 
@@ -158,7 +158,9 @@ class LikelihoodRegression(Regression, LikelihoodModel):
             z[:, 1:] = z[:, 1:] @ np.linalg.inv(np.linalg.cholesky(np.cov(z[:, 1:].T, ddof=0).reshape(size - 1, -1))).T
         responses, base = self.response(schema).made_up()
         spread = {name: np.resize(one, (count, one.shape[1])) for name, one in responses.items()}
-        return MadeUpRows(spread, np.resize(base, (count, base.shape[1])), z)
+        low = [0.0 if isinstance(column, Indicator) else -1.0 for column in self.design(schema).columns]
+        low[0] = 1.0  # the constant
+        return MadeUpRows(spread, np.resize(base, (count, base.shape[1])), z, np.array(low), np.ones(size))
 
     def clip_length(self, schema: Schema) -> Fraction:
         """As said, or `steepest` times the length of a usual design vector; a multiple of 1/16."""

@@ -26,7 +26,7 @@ _PADDED = 8  # rounds, so that one compiled program serves all of a plan
 _TRUST = 0.7  # how far an information is believed to be from that of stand-in rows, relative to it
 _FARTHEST = 16.0  # by which the two may differ
 _USUAL_VARIANCE = 0.12  # of a column in mapped units
-_SETTLING = 3  # corrections of the covariates' mean and covariance
+_SETTLING, _WIDEST = 6, 4.0  # corrections of the covariates' mean and covariance, before ends
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,10 @@ def fitted(
         for _ in range(_SETTLING):
             near = prepare(anchor, np.eye(p), points, scores, noise, mean, root, np.float64(n))
             mean, root = _corrected(x, rounds, values, np.asarray(near["products"]), mean, root, n)
-        prior_mean, prior_sd = _prior(model, schema, said, mean, root)
+        placed = model.made_up_rows(schema).placed(mean, root, np) if x else np.zeros((1, 0))
+        prior_mean, prior_sd = model.coordinate_prior(
+            said, placed.mean(axis=0), np.sqrt(np.maximum(placed.var(axis=0), 1e-4)), schema
+        )
         covariates = (mean, root, np.float64(n))
 
         def around() -> tuple[Any, dict[str, Any], Any]:
@@ -95,7 +98,7 @@ def fitted(
             )
             step = found - anchor
             own = step[: x * blocks].reshape(blocks, x)  # of each linear predictor
-            size = np.hypot(own @ mean, np.linalg.norm(own @ root, axis=1)).max(initial=0.0) / _REACH
+            size = np.sqrt(((own @ placed.T) ** 2).mean(axis=1)).max(initial=0.0) / _REACH
             size = max(float(size), float(np.abs(step[x * blocks :]).max(initial=0.0)) / _SCALAR_REACH)
             anchor = np.clip(anchor + step / max(1.0, size), -LIMIT, LIMIT)
             if size < 1e-3:
@@ -113,11 +116,6 @@ def settled_prior(
     """Mean and sd of each coordinate, as the covariates are found to be spread."""
     fit = fitted(model, schema, rounds, values, n, said, 0)
     return fit.prior_mean, fit.prior_sd
-
-
-def _prior(model: LikelihoodModel, schema: Schema, said: ScorePrior, mean: Any, root: Any) -> tuple[Any, Any]:
-    sd = np.sqrt(np.maximum(np.diag(root @ root.T), 1e-4))
-    return model.coordinate_prior(said, mean, sd, schema)
 
 
 def _clean(values: Sequence[Any]) -> list[Any]:
@@ -182,14 +180,14 @@ def _corrected(
     own = products[place][:x, :x]
     own = own / max(own[0, 0], 1e-12)
     moved = (gram[0, 1:] - own[0, 1:]) / (1 + (noise / 0.5) ** 2)
-    changed = np.concatenate([[1.0], np.clip(mean[1:] + moved, -1.0, 1.0)])
+    changed = np.concatenate([[1.0], np.clip(mean[1:] + moved, -_WIDEST, _WIDEST)])
     theirs = positive(gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]), max(noise / 2, 1e-6))
     ours = np.linalg.cholesky(positive(own[1:, 1:] - np.outer(own[0, 1:], own[0, 1:]), 1e-6))
     whiten, trust = np.linalg.inv(ours), 1 / (1 + (noise / _USUAL_VARIANCE) ** 2)
     lengths, vectors = np.linalg.eigh(whiten @ theirs @ whiten.T)
     lengths = np.clip(lengths, 1 / _FARTHEST, _FARTHEST) ** (trust / 2)
     turn = ours @ (vectors * lengths) @ vectors.T @ whiten @ root[1:, 1:]
-    return changed, _root(_capped(turn @ turn.T + 1e-6 * np.eye(x - 1)))
+    return changed, _root(_capped(turn @ turn.T + 1e-6 * np.eye(x - 1), _WIDEST))
 
 
 def _seen(x: int, rounds: Sequence[Round], values: Sequence[Any], n: float) -> tuple[Any, float, int] | None:
@@ -204,8 +202,8 @@ def _seen(x: int, rounds: Sequence[Round], values: Sequence[Any], n: float) -> t
     return upper / weight, scale / weight, first
 
 
-def _capped(inner: Any) -> Any:
-    spread = np.sqrt(np.maximum(np.diag(inner), 1.0))
+def _capped(inner: Any, most: float = 1.0) -> Any:
+    spread = np.sqrt(np.maximum(np.diag(inner) / most, 1.0))
     return inner / np.outer(spread, spread)
 
 
@@ -249,7 +247,7 @@ def stand_in_of(model: LikelihoodModel, schema: Schema) -> Callable[[Any, Any, A
     def build(mean: Any, root: Any, n: Any) -> StandInRows:
         rows = {name: jnp.asarray(values) for name, values in made.rows.items()}
         if model.covariates(schema):
-            x = jnp.clip(mean + made.covariates @ root.T, -3.0, 3.0)
+            x = made.placed(mean, root, jnp)
             rows["x"] = jnp.broadcast_to(x[:, None, :], (*made.base.shape, x.shape[1]))
         return StandInRows(densities, rows, jnp.asarray(made.base), clip, n)
 
