@@ -42,7 +42,7 @@ def _texts(
         inputs = jax.random.key(0), np.zeros(sites * len(plan.statistic().entries))
         found: list[str] = []
         for one in (chain.quick, chain.sure) if isinstance(chain, Either) else (chain,):
-            program, given, _ = _program(one, inputs)
+            program, given = _program(one, inputs)
             found.append(program.lower(given, *inputs).as_text())
     return found
 
@@ -84,8 +84,8 @@ def test_what_is_an_argument_and_what_is_a_constant() -> None:
 
     def text(n: Any) -> str:
         with float64():
-            program, given, _ = _program(lambda x: {"sum": (x * n).sum()}, (jnp.ones(3),))
-            assert float(program(given, jnp.ones(3))[0]) == float(np.sum(n))
+            program, given = _program(lambda x: {"sum": (x * n).sum()}, (jnp.ones(3),))
+            assert float(program(given, jnp.ones(3))["sum"]) == float(np.sum(n))
             return program.lower(given, jnp.ones(3)).as_text()
 
     assert text(argument([1.0, 2.0, 3.0])) == text(argument([4.0, 5.0, 6.0]))
