@@ -31,6 +31,8 @@ from threadpoolctl import ThreadpoolController
 
 from tacit.runtime.chain import Either
 from tacit.runtime.forks import check_not_forked
+from tacit.runtime.progress import share, tell
+from tacit.runtime.stages import staged
 
 _DATASETS = 32  # of a block on a processor
 
@@ -174,7 +176,10 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
         quick = np.asarray(chain.suits(data), bool)
         if quick.all() or not quick.any():
             return _run(chain.quick if quick.all() else chain.sure, keys, data)
-        parts = [_run(one, keys[rows], data[rows]) for one, rows in ((chain.quick, quick), (chain.sure, ~quick))]
+        parts: list[Any] = []
+        for one, rows in ((chain.quick, quick), (chain.sure, ~quick)):
+            with share(float(rows.mean())):
+                parts.append(_run(one, keys[rows], data[rows]))
     places = np.argsort(np.concatenate([np.flatnonzero(quick), np.flatnonzero(~quick)]))
     return tuple(
         {name: np.concatenate([one[name], other[name]])[places] for name in one if name in other}
@@ -183,12 +188,19 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
 
 
 def _run(chain: Callable[[Any, Any], Any], keys: Any, data: Any) -> Any:
+    if len(data) == 1:
+        return jax.block_until_ready(_in_stages(chain)(keys, jnp.asarray(data)))
     if len(data) <= _DATASETS or jax.default_backend() != "cpu":
         # Wait here: what float64() sets must last for as long as the program runs.
-        return jax.block_until_ready(_batched(chain)(keys, jnp.asarray(data)))
+        found = jax.block_until_ready(_batched(chain)(keys, jnp.asarray(data)))
+        tell(1.0)
+        return found
     blocks = _blocks(len(data))
-    found = [jax.block_until_ready(_batched(chain)(keys[rows], jnp.asarray(data[rows]))) for rows in blocks]
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(data)], *found)
+    parts: list[Any] = []
+    for rows in blocks:
+        parts.append(jax.block_until_ready(_batched(chain)(keys[rows], jnp.asarray(data[rows]))))
+        tell(1 / len(blocks))
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(data)], *parts)
 
 
 def _blocks(count: int) -> list[Any]:
@@ -199,34 +211,48 @@ def _blocks(count: int) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _batched(chain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return with_arguments(_over_chains(chain))
+
+
+@lru_cache(maxsize=64)
+def _in_stages(chain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The same for a dataset that somebody waits for: long loops in parts, which tell how far they are."""
+    return with_arguments(_over_chains(chain), in_stages=True)
+
+
+def _over_chains(chain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def whole(keys: Any, data: Any) -> Any:
         # One axis for datasets and chains together: a batch of batches would trace every loop of a sampler twice over.
         found = jax.vmap(chain)(keys.reshape(-1), jnp.repeat(data, keys.shape[1], axis=0))
         return jax.tree.map(lambda array: array.reshape(*keys.shape, *array.shape[1:]), found)
 
-    return with_arguments(whole)
+    return whole
 
 
-def with_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_arguments(function: Callable[..., Any], *, in_stages: bool = False) -> Callable[..., Any]:
     """``function`` of arrays, compiled for each shape, with the JAX arrays that it closes over as arguments.
 
-    Scalars are constants whatever made them, so what is to be an argument has at least one axis.
+    Scalars are constants whatever made them, so what is to be an argument has at least one axis. ``in_stages`` runs
+    long loops in parts (`stages`).
     """
     known: dict[Any, tuple[Any, list[Any], Any]] = {}
 
     def call(*inputs: Any) -> Any:
         shapes = tuple((one.shape, one.dtype) for one in inputs)
         if shapes not in known:
-            known[shapes] = _program(function, inputs)
+            known[shapes] = _program(function, inputs, in_stages)
         program, given, tree = known[shapes]
         return jax.tree.unflatten(tree, program(given, *inputs))
 
     return call
 
 
-def _program(function: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, list[Any], Any]:
+def _program(function: Callable[..., Any], inputs: tuple[Any, ...], in_stages: bool) -> tuple[Any, list[Any], Any]:
     """The program, compiled at its first call, what it is given before its inputs, and the tree of its results."""
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs)
+    if in_stages:
+        call = staged(closed, closed.consts)
+        return lambda _given, *inputs: call(*inputs), [], jax.tree.structure(shape)
     given = [one for one in closed.consts if isinstance(one, jax.Array)]
 
     def whole(given: list[Any], *inputs: Any) -> list[Any]:

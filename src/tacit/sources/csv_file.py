@@ -184,7 +184,9 @@ def open_csv(path: Path, delimiter: bytes | None = None) -> CsvFile:
     except UnicodeDecodeError:
         names = None
     if names is None:  # raised out here: the decoder's error would carry the bytes along
-        raise expected("data", label, "to have a header in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8` converts older files")
+        raise expected(
+            "data", label, "to have a header in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8` converts older files"
+        )
     if len(names) == 1 and not ended:
         raise expected("data", label, "to end its last line with a newline, as it has only one column")
     return CsvFile(label, names, path, delimiter, body, size, body, size)
