@@ -93,7 +93,7 @@ def _outcomes(calibrated: ScoreRounds, plan: Plan, effort: Effort, pair: tuple[R
     p_values: dict[str, float] = {}
     for name, one in zip(("first", "second"), collected(plan, pair, effort.n, fillings(plan)[0]), strict=True):
         centre = [int(v) for v in one.totals]  # pyright: ignore[reportAttributeAccessIssue]
-        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)]
+        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in effort.repeats()]
         residual = np.array([[a - b for a, b in zip(run, centre, strict=True)] for run in runs], dtype=object)
         tests = noise_tests(residual, calibrated.noise_parameters.of_round(0))
         p_values |= {f"{name}: {test}": p for test, p in tests.items()}

@@ -20,6 +20,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,6 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.runtime.cache_folder import cache_folder, drop_oldest, read_ours
+from tacit.runtime.stages import Outline
 
 _MOST_BYTES = 2**30  # of all files together
 _FORMAT = b"tacit-program 1\n"
@@ -78,8 +80,19 @@ def _surroundings() -> tuple[object, ...]:
     return sorted(source), said, versions, sys.version, tuple(processor)
 
 
-def recalled(name: str | None) -> tuple[Any, list[Any]] | None:
-    """A kept program and the arguments that it was kept with; None where there is none, or it cannot be used."""
+@dataclass(frozen=True)
+class Program:
+    """Compiled stages, and how they make one program."""
+
+    outline: Outline
+    stages: Sequence[Any]
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        return self.outline.call(self.stages, inputs)
+
+
+def recalled(name: str | None) -> Program | None:
+    """A kept program; None where there is none, or it cannot be used."""
     folder = cache_folder("programs") if name is not None else None
     if folder is None:
         return None
@@ -93,15 +106,19 @@ def recalled(name: str | None) -> tuple[Any, list[Any]] | None:
             raise ValueError("the file is damaged")
         from jax.experimental.serialize_executable import deserialize_and_load
 
-        code, takes, gives, given = pickle.loads(zlib.decompress(body))
+        outline, written = pickle.loads(zlib.decompress(body))
         _start_linear_algebra()
-        program = deserialize_and_load(code, takes, gives)
+        found = Program(_with_arrays(outline, jnp.asarray), [deserialize_and_load(*one) for one in written])
         os.utime(path)
-        return program, [jnp.asarray(one) for one in given]
+        return found
     except Exception:  # made by a JAX that this one does not understand, or cut off: made anew
         with suppress(OSError):
             path.unlink(missing_ok=True)
         return None
+
+
+def _with_arrays(outline: Outline, kind: Any) -> Outline:
+    return replace(outline, known={place: kind(value) for place, value in outline.known.items()})
 
 
 @lru_cache(maxsize=1)
@@ -110,8 +127,8 @@ def _start_linear_algebra() -> None:
     jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float64))
 
 
-def keep(name: str | None, program: Any, given: Sequence[Any]) -> None:
-    """Keep a compiled program, and the arguments that come before its inputs; not where that fails."""
+def keep(name: str | None, program: Program) -> None:
+    """Keep a compiled program; not where that fails."""
     folder = cache_folder("programs") if name is not None else None
     if folder is None:
         return
@@ -119,8 +136,8 @@ def keep(name: str | None, program: Any, given: Sequence[Any]) -> None:
     try:
         from jax.experimental.serialize_executable import serialize
 
-        code, takes, gives = serialize(program)
-        body = zlib.compress(pickle.dumps((code, takes, gives, [np.asarray(one) for one in given]), protocol=5), 1)
+        content = _with_arrays(program.outline, np.asarray), [serialize(one) for one in program.stages]
+        body = zlib.compress(pickle.dumps(content, protocol=5), 1)
         half.write_bytes(_FORMAT + hashlib.sha256(body).digest() + body)
         half.replace(folder / f"{name}.program")
     except Exception:  # a full disk, or a program that JAX cannot write down
