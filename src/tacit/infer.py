@@ -46,6 +46,7 @@ from tacit.reports import Group, Reports, as_reports, is_reports_file
 from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
+from tacit.runtime.progress import Asked, percent
 from tacit.runtime.quiet import quiet_compiler
 from tacit.schema import Schema
 
@@ -73,6 +74,7 @@ def infer(
     warmup: int = 500,
     num_leapfrog_steps: int | None = None,
     anyway: bool = False,
+    progress: Asked = None,
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
@@ -90,6 +92,9 @@ def infer(
 
     A posterior whose chains failed is refused: `RefusedError` says why and what to try, and the release stays as it is.
     ``anyway=True`` returns it all the same, with that as its first warning.
+
+    ``progress`` is told how far it is, in percent: whole numbers that add up to 100. True shows a bar, False none, and
+    left out there is one on a terminal and in a notebook. Most of the first run of a plan goes into compiling.
     """
     if not isinstance(anyway, bool):
         raise expected("anyway", anyway, "to be True or False")
@@ -124,7 +129,8 @@ def infer(
         values, said = numbers_of(problem, everything), problem.prior
         for _, group in groups:
             values += list(summary_of(problem.model, group.local_randomizer, group.values))
-    arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
+    with percent(progress, "Compiling and sampling"):
+        arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
     dims, coords = posterior_axes(evidence)
     parts = PosteriorParts(

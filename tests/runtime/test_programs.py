@@ -150,8 +150,8 @@ def test_another_n_and_epsilon_find_the_program_and_get_their_own_draws(
         for n, epsilon in sizes
     ]
     written: list[Any] = []
-    program = backend._program
-    monkeypatch.setattr(backend, "_program", lambda *a: written.append(a) or program(*a))
+    outlined = backend.outlined
+    monkeypatch.setattr(backend, "outlined", lambda *a, **k: written.append(a) or outlined(*a, **k))
 
     def theta(release: tacit.Release, folder: str) -> Any:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))

@@ -25,9 +25,11 @@ from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
 from tacit.models.score_model import ScorePrior
+from tacit.models.survival_regression import SurvivalRegression
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
 from tacit.posterior.convergence import failure_of, r_hat
+from tacit.posterior.cut_rows import cut_rows
 from tacit.posterior.differences import differences_of
 from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
@@ -234,9 +236,11 @@ class Posterior:
         """The prior of a regression's coefficients, in mapped units and in the units of the data, by simulation."""
         model = self._regression()
         draws = self.prior_draws(4000)
-        mapped = dict(zip(model.coords(self.plan.schema)["coefficient"], draws["theta"].T, strict=True))
+        original, theta = model.coefficients(draws, self.plan.schema), draws["theta"]
+        several = theta.ndim > 2  # levels with coefficients of their own
+        names = list(original) if several else model.coords(self.plan.schema)["coefficient"]
+        mapped = dict(zip(names, theta.reshape(len(theta), -1).T, strict=True))
         mapped |= {name: values for name, values in draws.items() if values.ndim == 1}
-        original = model.coefficients(draws, self.plan.schema)
         return tuple(PriorRow(name, *_moments(mapped[name]), *_moments(values)) for name, values in original.items())
 
     def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
@@ -263,6 +267,14 @@ class Posterior:
         model = self.plan.model
         predicting = model if isinstance(model, Likelihood) else self._regression()
         return Prediction(predicting.predict(flat, self.plan.schema, new, rng))
+
+    def survival(self, new: Any, times: Any) -> Prediction:
+        """The share without the event at ``times``, for rows at public points: draws (draws, points, times)."""
+        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
+        model = self.plan.model
+        if not isinstance(model, SurvivalRegression):
+            raise expected("family", model.family, "to be a survival regression: only those have curves at points")
+        return Prediction(model.survival(flat, self.plan.schema, new, times))
 
     def _regression(self) -> Regression:
         model = self.plan.model
@@ -293,6 +305,7 @@ class Posterior:
     def __str__(self) -> str:
         """The answer as a terminal shows it: title, effects, warnings."""
         lines = [self.title, *(f"  {one.sentence}" for one in self.effects())]
+        lines += [cut.sentence() for one in self.releases if (cut := cut_rows(one)) is not None]
         return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings())])
 
     def _repr_html_(self) -> str:

@@ -11,6 +11,7 @@ from tacit.models.replicated_sums import distances
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_noise import ScoreNoise
 from tacit.posterior.convergence import divergent, failure_of, finite
+from tacit.posterior.cut_rows import cut_rows
 
 if TYPE_CHECKING:
     from tacit.posterior import Posterior
@@ -28,6 +29,7 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     grave = grave_warnings_about(posterior)
     numbers, failure = finite(posterior), failure_of(posterior)
     found = [*grave, *_about_the_cells(posterior)]
+    found += [said for one in posterior.releases if (cut := cut_rows(one)) is not None and (said := cut.warning())]
     if failure is None:
         found += _about_the_sampler(posterior)
     if numbers:

@@ -25,13 +25,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import eval_jaxpr
 from threadpoolctl import ThreadpoolController
 
 from tacit.runtime.cache_folder import cache_folder
 from tacit.runtime.chain import Either, Shaped
 from tacit.runtime.forks import check_not_forked
-from tacit.runtime.programs import keep, loaded, name_of, recalled, text_of, watched
+from tacit.runtime.programs import Program, keep_program, loaded, name_of, recalled, remember, text_of, watched
+from tacit.runtime.progress import share, tell
+from tacit.runtime.stages import outlined
 
 _DATASETS = 32  # of a block on a processor
 # Compiling the default logistic regression took 19.6 s and 1,310 MiB with the emitters and 16.8 s and 700 MiB without;
@@ -161,11 +162,11 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
             return _run(chain, keys, data, purpose)
         quick = np.asarray(chain.suits(data), bool)
         both = ((chain.quick, quick, "quick"), (chain.sure, ~quick, "sure"))
-        parts = [
-            _run(one, keys[rows], data[rows], None if purpose is None else (purpose, which))
-            for one, rows, which in both
-            if rows.any()
-        ]
+        parts: list[Any] = []
+        for one, rows, which in both:
+            if rows.any():
+                with share(float(rows.mean())):
+                    parts.append(_run(one, keys[rows], data[rows], None if purpose is None else (purpose, which)))
         if len(parts) == 1:
             return parts[0]
     places = np.argsort(np.concatenate([np.flatnonzero(quick), np.flatnonzero(~quick)]))
@@ -184,14 +185,16 @@ def _keys(count: int) -> Callable[[Any], Any]:
 
 
 def _run(chain: Callable[[Any, Any], Any], keys: Any, data: Any, purpose: Any) -> Any:
-    if len(data) <= _DATASETS or jax.default_backend() != "cpu":
-        # Wait here: what float64() sets must last for as long as the program runs.
-        return jax.block_until_ready(_batched(chain, purpose)(jnp.asarray(keys), jnp.asarray(data)))
-    found = [
-        jax.block_until_ready(_batched(chain, purpose)(jnp.asarray(keys[rows]), jnp.asarray(data[rows])))
-        for rows in _blocks(len(data))
-    ]
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(data)], *found)
+    # Wait for each: what float64() sets must last for as long as the program runs.
+    if len(data) == 1:
+        return jax.block_until_ready(_batched(chain, purpose, True)(jnp.asarray(keys), jnp.asarray(data)))
+    blocks = _blocks(len(data)) if jax.default_backend() == "cpu" else [np.arange(len(data))]
+    parts: list[Any] = []
+    for rows in blocks:
+        found = _batched(chain, purpose, False)(jnp.asarray(keys[rows]), jnp.asarray(data[rows]))
+        parts.append(jax.block_until_ready(found))
+        tell(1 / len(blocks))
+    return parts[0] if len(parts) == 1 else jax.tree.map(lambda *all_of: np.concatenate(all_of)[: len(data)], *parts)
 
 
 def _blocks(count: int) -> list[Any]:
@@ -201,7 +204,7 @@ def _blocks(count: int) -> list[Any]:
 
 
 @lru_cache(maxsize=64)
-def _batched(chain: Callable[[Any, Any], Any], purpose: Any) -> Callable[[Any, Any], Any]:
+def _batched(chain: Callable[[Any, Any], Any], purpose: Any, in_stages: bool) -> Callable[[Any, Any], Any]:
     shaped = chain if isinstance(chain, Shaped) else None
     given, tree = jax.tree.flatten(shaped.given if shaped is not None else ())
 
@@ -213,60 +216,64 @@ def _batched(chain: Callable[[Any, Any], Any], purpose: Any) -> Callable[[Any, A
         found = jax.vmap(chained)(keys, jnp.repeat(data, shape[1], axis=0))
         return jax.tree.map(lambda array: array.reshape(*shape, *array.shape[1:]), found)
 
-    call = with_arguments(whole, purpose=purpose if shaped is None else shaped.purpose)
+    call = with_arguments(whole, purpose=purpose if shaped is None else shaped.purpose, in_stages=in_stages)
     return lambda numbers, data: call(*given, numbers, data)
 
 
-def with_arguments(function: Callable[..., Any], *, purpose: Any = None) -> Callable[..., Any]:
+def with_arguments(function: Callable[..., Any], *, purpose: Any = None, in_stages: bool = False) -> Callable[..., Any]:
     """``function`` of arrays, compiled for each shape, with the JAX arrays that it closes over as arguments.
 
     Scalars are constants whatever made them, so what is to be an argument has at least one axis. ``purpose``, if given,
-    says all that the function depends on, so that its program is found again by another process.
+    says all that the function depends on, so that its program is found again by another process. ``in_stages`` runs
+    long loops in parts, and tells how far they are (`stages`).
     """
-    known: dict[Any, tuple[Any, list[Any]]] = {}
+    known: dict[Any, Program] = {}
 
     def call(*inputs: Any) -> Any:
         shapes = tuple((one.shape, one.dtype) for one in inputs)
         if shapes not in known:
-            name = name_of(purpose, inputs)
-            known[shapes] = recalled(name) or _made(name, function, inputs)
-        program, given = known[shapes]
-        return program(given, *inputs)
+            name = name_of(None if purpose is None else (purpose, in_stages), inputs)
+            if (recalled_program := recalled(name)) is None:
+                with share(0.5):
+                    known[shapes] = _made(name, function, inputs, in_stages)
+                with share(0.5):
+                    return known[shapes](inputs)
+            known[shapes] = recalled_program
+        return known[shapes](inputs)
 
     return call
 
 
-def _made(name: str | None, function: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    program, given = _program(function, inputs)
-    written = program.lower(given, *inputs)
-    if name is None:
-        return _compiled(written), given
-    text = text_of(written)
-    if (compiled := loaded(text)) is not None:
-        keep(name, text, None, given)
-        return compiled, given
+def _made(name: str | None, function: Callable[..., Any], inputs: tuple[Any, ...], in_stages: bool) -> Program:
+    """The program, compiled and kept by its name."""
+    outline, lowered = outlined(function, inputs, in_stages=in_stages)
+    compiled: list[Any] = []
+    texts: list[str] = []
+    for stage, one in zip(outline.stages, lowered, strict=True):
+        program, text = (_compiled(one), None) if name is None else _stage(one)
+        compiled.append(program)
+        if text is not None:
+            texts.append(text)
+        if in_stages:
+            tell(stage.work)
+    made = Program(outline, compiled)
+    if name is not None and len(texts) == len(compiled):
+        remember(name, outline, texts)
+    return made
+
+
+def _stage(lowered: Any) -> tuple[Any, str | None]:
+    """A compiled stage, and under what text it is kept, if it is."""
+    text = text_of(lowered)
+    if (found := loaded(text)) is not None:
+        return found, text
     with watched() as from_elsewhere:
-        compiled = _compiled(written)
-    if not from_elsewhere:
-        keep(name, text, compiled, given)
-    return compiled, given
+        compiled = _compiled(lowered)
+    return compiled, None if from_elsewhere or not keep_program(text, compiled) else text
 
 
-def _compiled(written: Any) -> Any:
+def _compiled(lowered: Any) -> Any:
     try:
-        return written.compile(compiler_options=_OPTIONS if jax.default_backend() == "cpu" else None)
+        return lowered.compile(compiler_options=_OPTIONS if jax.default_backend() == "cpu" else None)
     except jax.errors.JaxRuntimeError:  # a compiler that does not know the options
-        return written.compile()
-
-
-def _program(function: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """The program, not yet compiled, and what it is given before its inputs."""
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs)
-    given = [one for one in closed.consts if isinstance(one, jax.Array)]
-
-    def whole(given: list[Any], *inputs: Any) -> Any:
-        rest = iter(given)
-        constants = [next(rest) if isinstance(one, jax.Array) else one for one in closed.consts]
-        return jax.tree.unflatten(jax.tree.structure(shape), eval_jaxpr(closed.jaxpr, constants, *inputs))
-
-    return jax.jit(whole), given
+        return lowered.compile()

@@ -5,8 +5,9 @@ traces the sampler, its gradients and its batches. Here a program is found by wh
 and its settings, the shapes of what it is given, and everything else that could change it: the source of tacit, the
 versions of what it stands on, JAX's settings and the processor. Then nothing is traced, lowered or compiled.
 
-Two files: the purpose leads to a text, by its checksum, and to the numbers that the text is given beside its inputs;
-the text leads to the compiled code. So another n or another epsilon costs the tracing, but not the compiling.
+Two files: the purpose leads to an outline (`stages`), with the numbers that programs are given beside their inputs, and
+to the checksums of their texts; a text leads to the compiled code. So what has the text of something else costs the
+tracing, but not the compiling.
 
 A program is native code, so a file with one is as good as an order to run it. It is read from a folder that nobody else
 can write to, if it is a plain file of ours whose checksum fits: damage is found before anything is loaded. Whoever
@@ -23,6 +24,7 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -33,6 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tacit.runtime.cache_folder import cache_folder, drop_oldest, read_ours
+from tacit.runtime.stages import Outline
 
 _MOST_BYTES = 2**30  # of all files together
 _FORMAT = b"tacit-program 1\n"
@@ -98,14 +101,29 @@ def _surroundings() -> tuple[object, ...]:
     return said, versions, sys.version, tuple(processor)
 
 
-def recalled(name: str | None) -> tuple[Any, list[Any]] | None:
-    """The program kept for a purpose, and what it is given before its inputs; None where there is none."""
+@dataclass(frozen=True)
+class Program:
+    """Compiled stages, and how they make one program."""
+
+    outline: Outline
+    stages: Sequence[Any]
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        return self.outline.call(self.stages, inputs)
+
+
+def recalled(name: str | None) -> Program | None:
+    """The program kept for a purpose; None where there is none, or a part of it is missing."""
     found = _read(name, "purpose")
     if found is None:
         return None
-    text, given = found
-    program = loaded(text)
-    return None if program is None else (program, [jnp.asarray(one) for one in given])
+    outline, texts = found
+    stages = [loaded(text) for text in texts]
+    return None if None in stages else Program(_with_arrays(outline, jnp.asarray), stages)
+
+
+def _with_arrays(outline: Outline, kind: Any) -> Outline:
+    return replace(outline, known={place: kind(value) for place, value in outline.known.items()})
 
 
 def loaded(text: str) -> Any:
@@ -168,20 +186,28 @@ def watched() -> Generator[list[str]]:
         jax.monitoring.unregister_event_listener(listen)
 
 
-def keep(name: str | None, text: str, program: Any, given: Sequence[Any]) -> None:
-    """Keep what a purpose leads to, and the compiled program, unless that is None; not where it fails."""
-    folder = cache_folder("programs") if name is not None else None
+def keep_program(text: str, program: Any) -> bool:
+    """Keep a compiled program by its text; whether that went well."""
+    folder = cache_folder("programs")
+    if folder is None:
+        return False
+    try:
+        from jax.experimental.serialize_executable import serialize
+
+        _write(folder / f"{text}.program", serialize(program))
+    except Exception:  # a full disk, or a program that JAX cannot write down
+        return False
+    return True
+
+
+def remember(name: str, outline: Outline, texts: Sequence[str]) -> None:
+    """Keep what a purpose leads to: an outline, and the texts of its stages."""
+    folder = cache_folder("programs")
     if folder is None:
         return
-    try:
-        if program is not None:
-            from jax.experimental.serialize_executable import serialize
-
-            _write(folder / f"{text}.program", serialize(program))
-        _write(folder / f"{name}.purpose", (text, [np.asarray(one) for one in given]))
-    except Exception:  # a full disk, or a program that JAX cannot write down
-        return
-    drop_oldest(folder, _MOST_BYTES)
+    with suppress(Exception):  # a full disk
+        _write(folder / f"{name}.purpose", (_with_arrays(outline, np.asarray), list(texts)))
+        drop_oldest(folder, _MOST_BYTES)
 
 
 def _write(path: Path, content: Any) -> None:
