@@ -70,7 +70,12 @@ def _digest(*parts: bytes) -> str:
 
 def _settings() -> list[tuple[str, str]]:
     values = sorted((name, repr(value)) for name, value in jax.config.values.items() if "cache" not in name)
-    return [*values, ("x64 here", repr(jax.config.jax_enable_x64))]
+    return [*values, ("x64 here", repr(_config().jax_enable_x64))]
+
+
+def _config() -> Any:
+    """JAX's settings, which have no declared types."""
+    return jax.config
 
 
 @lru_cache(maxsize=1)
@@ -171,7 +176,7 @@ def watched() -> Generator[list[str]]:
     JAX's cache gets no copy of what is kept here.
     """
     seen: list[str] = []
-    least = jax.config.jax_persistent_cache_min_compile_time_secs
+    least = _config().jax_persistent_cache_min_compile_time_secs
 
     def listen(event: str, **_more: Any) -> None:
         if event == _FROM_ELSEWHERE:

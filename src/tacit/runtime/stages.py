@@ -126,7 +126,8 @@ class _Places:
         """The place of a variable or literal."""
         if isinstance(var, Literal):
             place = -1 - len(self.literals)
-            self.literals[place] = np.asarray(var.val, var.aval.dtype)
+            aval: Any = var.aval
+            self.literals[place] = np.asarray(var.val, aval.dtype)
             return place
         return self._known.setdefault(var, len(self._known))
 
