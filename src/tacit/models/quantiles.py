@@ -167,7 +167,8 @@ class Quantiles(CellFamily):
 def _quantiles(weights: Any, uniform: Any, edges: Any, levels: Any, xp: Any) -> Any:
     """(draws, groups, levels) from the weights (draws, groups, bins) and a uniform number (draws, groups) each.
 
-    One number decides for all levels whether they lie at an end of their bin, so that quantiles rise with their level in every draw.
+    One number decides for all levels whether they lie at an end of their bin, so that in every draw quantiles rise with
+    their level.
     """
     total = xp.sum(weights, axis=2, keepdims=True)
     below = xp.cumsum(weights, axis=2) / xp.maximum(total, 1e-300)
