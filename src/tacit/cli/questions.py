@@ -25,7 +25,7 @@ _LIKELY = {
     r"\bmonth\b": "1 12",
     r"\bhour\b": "0 24",
 }
-"""Bounds that a name suggests: what the thing itself can be, whoever is in the table. `_` in a name reads as a space."""
+"""Bounds that a name suggests: what the thing itself can be, whoever is in the table. `_` reads as a space."""
 
 _NUMBER = r"[-+]?[\d_]*\.?\d+(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER}) *(?:-|–|\.\.+|to) *({_NUMBER})")
