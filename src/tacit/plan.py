@@ -57,6 +57,13 @@ class Plan:
     about it is called; it promises nothing, and changes nothing that is released. ``derive`` declares columns that
     follow from others of the same row, such as ``{"visited": "visits > 0"}``; they then stand in ``schema``, too.
     ``where`` is a condition for the rows that count.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> plan.reads
+    ('smoker',)
+
+    ```
     """
 
     model: Model

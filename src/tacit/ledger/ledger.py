@@ -34,6 +34,14 @@ class Ledger:
 
     Any number of processes may share the file. Every method is one transaction, and no connection outlives it. ``id``
     names this ledger in receipts, and so in releases.
+
+    ```pycon
+    >>> ledger = tacit.Ledger.create("ledger.db")
+    >>> ledger.new_dataset("survey", tacit.PureDP(epsilon=2.0))
+    >>> ledger.left("survey").left.symbols
+    'epsilon = 2'
+
+    ```
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -32,6 +32,12 @@ class Quantiles(CellFamily):
     which bin a quantile lies and not where in it. A draw puts it at the share f of the bin's width on average, f as if
     rows were spread evenly over the bin, and anywhere in the bin otherwise: at either end with probability 0.06, else
     at v^((1 - f) / f), v uniform, which has mean f. So a 95% interval never ends inside a bin that holds all the rest.
+
+    ```pycon
+    >>> tacit.Quantiles("age", probabilities=[0.5], edges=[30, 50, 70]).column
+    'age'
+
+    ```
     """
 
     family: ClassVar[str] = "quantiles"

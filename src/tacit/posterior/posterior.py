@@ -277,8 +277,10 @@ class Posterior:
 
     def __str__(self) -> str:
         """The answer as a terminal shows it: title, effects, warnings."""
-        lines = [self.title, *(f"  {one.sentence}" for one in self.effects())]
-        return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings())])
+        grave = self.grave_warnings()
+        lines = [f"Do not rely on this yet: {warning}" for warning in grave]
+        lines += [self.title, *(f"  {one.sentence}" for one in self.effects())]
+        return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings() if warning not in grave)])
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import posterior_card
