@@ -36,8 +36,9 @@ from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.posterior import Posterior
+from tacit.posterior.parts import PosteriorParts
 from tacit.posterior.score_sites import score_sites
-from tacit.posterior.tree import build_tree, check_screens, observed_data, posterior_axes
+from tacit.posterior.tree import check_screens, observed_data, posterior_axes
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.release import Release, as_release, check_disjoint
 from tacit.release import sites_in_order as sites_in_order
@@ -141,7 +142,7 @@ def infer(
         arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
     dims, coords = posterior_axes(evidence)
-    tree = build_tree(
+    parts = PosteriorParts(
         {name: arrays[name][0] for name in dims if name in arrays},
         {name: array[0] for name, array in diagnostics.items()},
         dims,
@@ -157,7 +158,7 @@ def infer(
             **({"screens": json.dumps([one.to_plain() for one in screens])} if screens else {}),
         },
     )
-    posterior = Posterior(tree)
+    posterior = Posterior(parts)
     _log.info("infer: drawn, seed %d", seed)
     if not anyway and (failure := posterior.failure()) is not None:
         raise RefusedError(failure)
@@ -374,7 +375,9 @@ def posterior_arrays(
 
     central, unit = problem.released()
     released = np.array([[*(v / unit for v in row[:central]), *row[central:]] for row in values], np.float64)
-    arrays, diagnostics = run(_chain(problem, method, settings), released, chains=chains, seed=seed)
+    arrays, diagnostics = run(
+        _chain(problem, method, settings), released, chains=chains, seed=seed, purpose=(problem, method, settings)
+    )
     return {k: np.asarray(v) for k, v in arrays.items()}, {k: np.asarray(v) for k, v in diagnostics.items()}
 
 

@@ -157,9 +157,16 @@ def audit(
     from tacit.audit.effort import Effort
 
     asked = as_plan(plan)
-    plan = replace(asked, schema=asked.schema.flat, derive={}, where=None)  # any cells of derived columns, any rows
+    rows = None if asked.where is None else _any_row(asked)
+    plan = replace(asked, schema=asked.schema.flat, derive={}, where=rows)  # any cells of derived columns, any rows
     effort = Effort(runs, n, level, seed)
     subject = plan.local_randomizer() if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
     _log.info("audit: %s, %d runs on each of two data sets", plan.promise.symbols, runs)
     with percent(progress, "Attacking"):
         return Audit(asked, tuple(checks_of(subject, plan, effort)), runs, n, level, seed)
+
+
+def _any_row(plan: Plan) -> str | None:
+    """A condition that every row meets: what is released stays that of a plan with a filter."""
+    names = [name for name in plan.columns if "`" not in name]
+    return f"is_missing(`{names[0]}`) or not is_missing(`{names[0]}`)" if names else None

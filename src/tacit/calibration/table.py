@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.boundary import collect, needed
-from tacit.calibration.own_posterior import from_rows, from_sums
+from tacit.calibration.own_posterior import from_likelihood, from_rows, from_sums
 from tacit.errors import NO_ROWS, InputError, expected
 from tacit.infer import check_settings, method_for, numbers_of, posterior_arrays, problem_of
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.mechanism import CalibratedMechanism, Read
 from tacit.mechanisms.score_rounds import ScoreRounds
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Prior, Problem
 from tacit.models.moment_regression import MomentRegression
 from tacit.noise.entropy import OSEntropy
@@ -168,8 +169,9 @@ def calibrate_table(
     `privatize` takes, but for partials.
 
     The rows' own posterior has the same prior. For shares, one column and linear regression it is what the exact sums
-    give, which is all that the likelihood needs of the rows. For logistic and Poisson regression it comes from the
-    likelihood of every row; their exact sums would give the answer of rows with normally distributed covariates.
+    give, which is all that the likelihood needs of the rows. For logistic and Poisson regression, whose exact sums
+    would give the answer of rows with normally distributed covariates, and for families that are a row's log-likelihood
+    it comes from the likelihood of every row.
 
     ``seed`` makes the posterior draws repeatable; noise is new each time. ``level`` is the most that a posterior whose
     intervals hold the rows' own posterior mean 95 times in 100 is accused with, over all numbers together.
@@ -268,6 +270,8 @@ def _own(problem: Problem, calibrated: CalibratedMechanism, rows: _Rows, seed: i
     """Draws (draws, ...) of the rows' own posterior."""
     if isinstance(problem.model, MomentRegression):
         return from_rows(problem, *rows.whole(), seed=seed)
+    if isinstance(problem.model, LikelihoodModel):
+        return from_likelihood(problem, *rows.whole(), seed=seed)
     assert isinstance(calibrated, NoisySums)
     return from_sums(problem, rows.into(calibrated.accumulator())[1].totals, seed=seed)  # type: ignore[attr-defined]
 

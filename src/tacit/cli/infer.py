@@ -64,6 +64,7 @@ def infer(
     import tacit
     from tacit._support.files import check_apart, check_writable
     from tacit.models.regression import Regression
+    from tacit.posterior.cut_rows import cut_rows
 
     check_form(as_json, as_tsv)
     for path in release:
@@ -128,6 +129,9 @@ def infer(
             f"The method has {len(rows)} parameters, with at least {least:.0f} effective draws each; --verbose shows "
             "them all."
         )
+    for one in posterior.releases:
+        if (cut := cut_rows(one)) is not None:
+            say(cut.sentence())
     for assumption in posterior.assumes:
         say(f"Assumes: {assumption}.")
     say(f"Saved: {output}. A page for people: tacit report {shlex.quote(str(output))} -o report.html")

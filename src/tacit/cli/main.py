@@ -110,6 +110,7 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
     """Explain in plain words what a plan releases and promises. Also: how much noise, and what can be learnt."""
     from tacit.mechanisms.mechanism import Central
     from tacit.plan import Plan
+    from tacit.privacy.neighbours import REPLACE_ONE
     from tacit.report.approval import approval_plain, learnable, noise_table, sensitivity_sentence, statement
     from tacit.report.plan_text import explain, explain_plain
 
@@ -134,7 +135,7 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
         print_table(("statistic", "sd of its noise, in rows"), rows)
         if len(shown) < len(noises):
             say(f"... and {len(noises) - len(shown)} more; --tsv prints all.")
-    if isinstance(loaded.mechanism, Central):
+    if isinstance(loaded.mechanism, Central) and loaded.budget.neighbours == REPLACE_ONE:  # a screen says n
         tell(
             f"Before you spend it: `tacit screen {shlex.quote(str(plan))} DATA --epsilon 0.05` counts, with noise, the "
             "cells that are missing, unreadable, out of bounds or no declared level: a misspelled one wastes a release."

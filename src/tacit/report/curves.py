@@ -18,7 +18,7 @@ from tacit.models.linear import LinearRegression
 from tacit.models.moment_regression import MomentRegression
 from tacit.models.regression import Regression
 from tacit.pages.render import number
-from tacit.pages.svg import Line, Plot
+from tacit.pages.svg import Line, Plot, Ribbon
 from tacit.posterior import Posterior
 from tacit.schema import Category, Number
 
@@ -123,7 +123,7 @@ def _plot(name: str, what: str, across: str, x: Any, values: Any) -> Plot:
         high=float(x[-1]),
         bottom=bottom,
         top=top + 0.05 * (top - bottom) or 1.0,
-        ribbons=[(Line(x.tolist(), low.tolist()), Line(x.tolist(), high.tolist()))],
+        ribbons=[Ribbon(x.tolist(), low.tolist(), high.tolist())],
         lines=[Line(x.tolist(), mean.tolist())],
         texts=at,
         across=across,

@@ -4,11 +4,15 @@ A compiled program says nothing before its end, and calls out of a program keep 
 of operations that JAX traces is cut where a loop of many steps stands: what comes before, between and after is compiled
 as it is, and the loop as a program of a few of its steps, which is called again and again. The draws of a seed are
 those of these programs whether anybody listens or not.
+
+Values that go from one stage to the next are known by their places, so that a program can be kept without what was
+traced (`tacit.runtime.programs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -24,97 +28,178 @@ _LONG = 200  # steps of a loop that is worth cutting
 _PARTS = 25  # of a loop, or a few more
 
 
-def staged(closed: Any, consts: Sequence[Any]) -> Callable[..., list[Any]]:
-    """The program of a traced function, to be called with its inputs.
+@dataclass(frozen=True)
+class Loop:
+    """A loop of ``length`` steps, ``at_once`` of them in a program; constants and carried values end at ``ends``."""
 
-    ``closed`` is what `jax.make_jaxpr` gives. Of its ``consts``, numpy arrays are compiled in and JAX arrays are
-    arguments, as in `tacit.runtime.backend`.
+    length: int
+    at_once: int
+    ends: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One compiled program: the places of what it reads and writes, its share of the work, and the loop it is of."""
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    work: float
+    loop: Loop | None = None
+
+
+@dataclass(frozen=True)
+class Outline:
+    """How stages make a program: where inputs go, what is known from the start, and where the results are found."""
+
+    stages: tuple[Stage, ...]
+    known: dict[int, Any]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    tree: Any
+
+    def call(self, programs: Sequence[Callable[..., Any]], inputs: Sequence[Any]) -> Any:
+        """The results for these inputs. ``programs`` are those of the stages, in their order."""
+        known = {**self.known, **dict(zip(self.inputs, map(_plain, inputs), strict=True))}
+        for stage, program in zip(self.stages, programs, strict=True):
+            given = [known[place] for place in stage.reads]
+            if stage.loop is not None:
+                found = _in_parts(stage.loop, program, given, stage.work)
+            elif len(self.stages) == 1:
+                found = program(*given)
+            else:
+                found = jax.block_until_ready(program(*given))
+                tell(stage.work)
+            known |= zip(stage.writes, found, strict=True)
+        return jax.tree.unflatten(self.tree, [known[place] for place in self.outputs])
+
+
+def outlined(function: Callable[..., Any], inputs: Sequence[Any], *, in_stages: bool) -> tuple[Outline, list[Any]]:
+    """How ``function`` is computed, and for each stage the program, lowered and not yet compiled.
+
+    Of what it closes over, JAX arrays are read by the stages and numpy arrays are compiled in. Without ``in_stages``
+    all of it is one stage.
     """
-    jaxpr = closed.jaxpr
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs)
+    jaxpr, places = closed.jaxpr, _Places()
+    values = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    fixed = {var: const for var, const in values.items() if not isinstance(const, jax.Array)}
+    wanted = _variables(jaxpr.outvars)
+    stages: list[Stage] = []
+    lowered: list[Any] = []
+    for group in reversed(_groups(jaxpr.eqns, in_stages)):
+        made = _variables(var for equation in group for var in equation.outvars)
+        read = _variables(var for equation in group for var in equation.invars) - made
+        if in_stages and len(group) == 1 and _is_long(group[0]):
+            stage, program = _of_loop(group[0], places)
+        elif made & wanted:
+            part = jaxpr.replace(
+                constvars=[*fixed],
+                invars=sorted(read - fixed.keys(), key=places.of),
+                outvars=sorted(made & wanted, key=places.of),
+                eqns=group,
+            )
+            stage, program = _of_piece(part, [*fixed.values()], places)
+        else:
+            continue
+        stages.append(stage)
+        lowered.append(program)
+        wanted |= read
+    work = sum(one.work for one in stages) or 1.0
+    shares = [Stage(one.reads, one.writes, one.work / work, one.loop) for one in reversed(stages)]
+    inward, outward = tuple(map(places.of, jaxpr.invars)), tuple(map(places.of, jaxpr.outvars))
+    used = {*outward}.union(*(one.reads for one in shares))
+    known = places.literals | {places.of(var): _plain(const) for var, const in values.items()}
+    known = {place: value for place, value in known.items() if place in used}
+    return Outline(tuple(shares), known, inward, outward, jax.tree.structure(shape)), lowered[::-1]
+
+
+class _Places:
+    """A whole number for each variable of a trace, and for each literal, whose values are kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+        self.literals: dict[int, Any] = {}
+
+    def of(self, var: Any) -> int:
+        """The place of a variable or literal."""
+        if isinstance(var, Literal):
+            place = -1 - len(self.literals)
+            self.literals[place] = np.asarray(var.val, var.aval.dtype)
+            return place
+        return self._known.setdefault(var, len(self._known))
+
+
+def _groups(equations: Iterable[Any], in_stages: bool) -> list[list[Any]]:
+    """Operations in runs, each long loop alone."""
     groups: list[list[Any]] = [[]]
-    for equation in jaxpr.eqns:
-        if _is_long(equation):
+    for equation in equations:
+        if in_stages and _is_long(equation):
             groups += [[equation], []]
         else:
             groups[-1].append(equation)
-    values = dict(zip(jaxpr.constvars, consts, strict=True))
-    fixed = {var: const for var, const in values.items() if not isinstance(const, jax.Array)}
-    wanted = _variables(jaxpr.outvars)
-    stages: list[_Piece | _Loop] = []
-    for group in reversed(groups):
-        made = _variables(var for equation in group for var in equation.outvars)
-        read = _variables(var for equation in group for var in equation.invars) - made
-        if len(group) == 1 and _is_long(group[0]):
-            stages.append(_Loop(group[0]))
-        elif made & wanted:
-            stages.append(
-                _Piece(
-                    jaxpr.replace(
-                        constvars=[*fixed], invars=[*(read - fixed.keys())], outvars=[*(made & wanted)], eqns=group
-                    ),
-                    [*fixed.values()],
-                )
-            )
-        wanted |= read
-    stages.reverse()
-    work = sum(one.work for one in stages)
-
-    def call(*inputs: Any) -> list[Any]:
-        known: dict[Any, Any] = {**values, **dict(zip(jaxpr.invars, inputs, strict=True))}
-        for stage in stages:
-            stage(known, lambda done: tell(done / work))
-        return _read(jaxpr.outvars, known)
-
-    return call
+    return groups
 
 
-class _Piece:
+def _of_piece(jaxpr: Any, consts: list[Any], places: _Places) -> tuple[Stage, Any]:
     """Operations that are compiled as one program."""
 
-    def __init__(self, jaxpr: Any, consts: list[Any]) -> None:
-        self._jaxpr = jaxpr
-        self._program = jax.jit(lambda *given: eval_jaxpr(jaxpr, consts, *given))
-        self.work = float(_operations(jaxpr))
+    def piece(*given: Any) -> list[Any]:
+        return [_plain(one) for one in eval_jaxpr(jaxpr, consts, *map(_typed, given, jaxpr.invars))]
 
-    def __call__(self, known: dict[Any, Any], done: Callable[[float], None]) -> None:
-        """Add what this piece computes to what is known."""
-        found = jax.block_until_ready(self._program(*_read(self._jaxpr.invars, known)))
-        known |= zip(self._jaxpr.outvars, found, strict=True)
-        done(self.work)
+    reads, writes = tuple(map(places.of, jaxpr.invars)), tuple(map(places.of, jaxpr.outvars))
+    program = jax.jit(piece).lower(*map(_shape, jaxpr.invars))
+    return Stage(reads, writes, float(_operations(jaxpr))), program
 
 
-class _Loop:
-    """A loop, as a program of some of its steps that is called until all are done."""
+def _of_loop(equation: Any, places: _Places) -> tuple[Stage, Any]:
+    """A loop, as a program of some of its steps."""
+    params, step, length = equation.params, equation.params["jaxpr"], equation.params["length"]
+    at_once = next(size for size in range(-(-length // _PARTS), 0, -1) if length % size == 0)
+    consts, carry = params["num_consts"], params["num_carry"]
+    ends = consts, consts + carry
 
-    def __init__(self, equation: Any) -> None:
-        params, step = equation.params, equation.params["jaxpr"]
-        self._equation, self._length = equation, params["length"]
-        self._at_once = next(size for size in range(-(-self._length // _PARTS), 0, -1) if self._length % size == 0)
-        consts, carry = params["num_consts"], params["num_carry"]
+    def some(first: Any, *given: Any) -> tuple[list[Any], list[Any]]:
+        def body(carried: list[Any], now: list[Any]) -> tuple[list[Any], list[Any]]:
+            found = eval_jaxpr(step.jaxpr, step.consts, *outside, *carried, *now)
+            return found[:carry], found[carry:]
 
-        def some(outside: list[Any], carried: list[Any], inputs: list[Any], first: Any) -> tuple[list[Any], list[Any]]:
-            def body(carried: list[Any], now: list[Any]) -> tuple[list[Any], list[Any]]:
-                found = eval_jaxpr(step.jaxpr, step.consts, *outside, *carried, *now)
-                return found[:carry], found[carry:]
+        typed = [_typed(one, var) for one, var in zip(given, equation.invars, strict=True)]
+        outside, carried, inputs = typed[: ends[0]], typed[slice(*ends)], typed[ends[1] :]
+        now = [lax.dynamic_slice_in_dim(one, first, at_once) for one in inputs]
+        carried, found = lax.scan(body, carried, now, length=at_once, unroll=params["unroll"])
+        return [_plain(one) for one in carried], [_plain(one) for one in found]
 
-            now = [lax.dynamic_slice_in_dim(one, first, self._at_once) for one in inputs]
-            return lax.scan(body, carried, now, length=self._at_once, unroll=params["unroll"])
+    program = jax.jit(some).lower(jnp.asarray(0), *map(_shape, equation.invars))
+    reads, writes = tuple(map(places.of, equation.invars)), tuple(map(places.of, equation.outvars))
+    return Stage(reads, writes, float(_operations(step.jaxpr)), Loop(length, at_once, ends)), program
 
-        self._program, self._ends = jax.jit(some), (consts, consts + carry)
-        self._compiling = float(_operations(step.jaxpr))
-        self.work = 2 * self._compiling
 
-    def __call__(self, known: dict[Any, Any], done: Callable[[float], None]) -> None:
-        """Add what this loop computes to what is known. Half of its work is compiling it, before the first steps."""
-        given = _read(self._equation.invars, known)
-        outside, inputs = given[: self._ends[0]], given[self._ends[1] :]
-        carried = [jnp.asarray(one) for one in given[slice(*self._ends)]]
-        parts: list[list[Any]] = []
-        for first in range(0, self._length, self._at_once):
-            carried, found = jax.block_until_ready(self._program(outside, carried, inputs, first))
-            parts.append(found)
-            done(self._compiling * (self._at_once / self._length + (first == 0)))
-        known |= zip(self._equation.outvars, [*carried, *map(_joined, zip(*parts, strict=True))], strict=True)
+def _in_parts(loop: Loop, program: Callable[..., Any], given: Sequence[Any], work: float) -> list[Any]:
+    """All steps of a loop."""
+    outside, carried, inputs = given[: loop.ends[0]], given[slice(*loop.ends)], given[loop.ends[1] :]
+    parts: list[Sequence[Any]] = []
+    for first in range(0, loop.length, loop.at_once):
+        carried, found = jax.block_until_ready(program(jnp.asarray(first), *outside, *carried, *inputs))
+        parts.append(found)
+        tell(work * loop.at_once / loop.length)
+    return [*carried, *(np.concatenate(of_all) for of_all in zip(*parts, strict=True))]
+
+
+def _typed(value: Any, var: Any) -> Any:
+    """A value of the type that a variable has: numbers of a random key as a key."""
+    return jax.random.wrap_key_data(value) if jnp.issubdtype(var.aval.dtype, jax.dtypes.extended) else value
+
+
+def _plain(value: Any) -> Any:
+    """A value as numbers, which one compiled program can hand to another."""
+    return jax.random.key_data(value) if jnp.issubdtype(value.dtype, jax.dtypes.extended) else value
+
+
+def _shape(var: Any) -> Any:
+    aval = var.aval
+    if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
+        aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
 
 def _is_long(equation: Any) -> bool:
@@ -122,7 +207,7 @@ def _is_long(equation: Any) -> bool:
 
 
 def _operations(jaxpr: Any) -> int:
-    """How many operations there are to compile, those of loops and branches included."""
+    """How many operations there are, those of loops and branches included."""
     inner = [
         one for equation in jaxpr.eqns for one in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_inner)
     ]
@@ -135,12 +220,3 @@ def _is_inner(value: Any) -> bool:
 
 def _variables(several: Iterable[Any]) -> set[Any]:
     return {one for one in several if not isinstance(one, Literal)}
-
-
-def _read(several: Sequence[Any], known: dict[Any, Any]) -> list[Any]:
-    return [one.val if isinstance(one, Literal) else known[one] for one in several]
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    keys = jnp.issubdtype(parts[0].dtype, jax.dtypes.extended)
-    return jnp.concatenate(parts) if keys else np.concatenate(parts)
