@@ -259,7 +259,7 @@ class Plan:
         """The plan as text; `Plan.from_toml` gives back an equal plan."""
         import tomli_w
 
-        return tomli_w.dumps(self.to_plain())
+        return _LIST.sub(_on_one_line, tomli_w.dumps(self.to_plain()))
 
     @classmethod
     def from_toml(cls, text: str) -> Plan:
@@ -316,3 +316,12 @@ def _model_from_plain(table: Mapping[str, Any]) -> Model:
 def as_plan(plan: Plan | str | Path) -> Plan:
     """A plan, or the path of one."""
     return plan if isinstance(plan, Plan) else Plan.load(plan)
+
+
+_LIST = re.compile(r"= \[\n((?:    (?![\[{])[^\n]+,\n)+)\]")
+"""A list of plain values, each on a line of its own, as `tomli_w` writes it."""
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    values = ", ".join(line.strip().removesuffix(",") for line in found[1].splitlines())
+    return f"= [{values}]" if len(values) <= 100 else found[0]

@@ -43,8 +43,9 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     say(f"Columns: {', '.join(f'{place} {name}' for place, name in enumerate(columns, 1))}")
     say("Answer with a column's name or its number.")
     say("What do you want to know?")
+    width = max(map(len, names))
     for place, name in enumerate(names, 1):
-        say(f"  {place:>2}  {name:<19} {families[name].about}")
+        say(f"  {place:>2}  {name:<{width}}  {families[name].about}")
     family = _until("Family, its number or its name", lambda answer: _family(answer, names))
     model: dict[str, Any] = {"family": family}
     fields = families[family].__dataclass_fields__

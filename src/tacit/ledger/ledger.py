@@ -27,6 +27,7 @@ from tacit.privacy.neighbours import REPLACE_ONE
 
 if TYPE_CHECKING:
     from tacit.cell_screen import Published
+_OTHER_UNIT = "; `tacit ledger new` with --person ID, or without it, opens an account for the other unit"
 
 
 class Ledger:
@@ -106,7 +107,9 @@ class Ledger:
             account = book.account(dataset)
             if unit != account.unit:
                 raise expected(
-                    "unit", unit, f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}"
+                    "unit",
+                    unit,
+                    f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}{_OTHER_UNIT}",
                 )
             if neighbours != account.total.neighbours:
                 whose = f"the neighbour relation of dataset {dataset!r}: an account has one"

@@ -44,6 +44,8 @@ def curve_plots(posterior: Posterior) -> tuple[list[Plot], str]:
             found.append(
                 _predicted(posterior, model, name, {**others, **dict(zip(groups, chosen, strict=True))}, groups)
             )
+    if not found:
+        return [], ""
     where = ", ".join(f"{in_prose(name)} = {in_prose(value)}" for name, value in held.items())
     said = "What the model expects, with a 95% interval"
     return found[:_MOST], f"{said}, where {where}." if where else f"{said}."
@@ -95,7 +97,9 @@ def _predicted(
         share = model.effect_scale == "odds"
         what = f"share of {response_words(response, schema)}" if share else f"mean of {in_prose(response)}"
     label = f"{name}, {', '.join(str(held[group]) for group in groups)}" if groups else name
-    return _plot(label, what, name, x, values)
+    declared = schema.declared(response)
+    ends = (declared.low, declared.high) if isinstance(declared, Number) else (0.0, 1.0)
+    return _plot(label, what, name, x, values, ends)
 
 
 def _survival(posterior: Posterior, model: Exponential) -> Plot:
@@ -103,15 +107,16 @@ def _survival(posterior: Posterior, model: Exponential) -> Plot:
 
     x = np.linspace(0.0, posterior.plan.schema.number(model.column).high, _POINTS)
     rate = posterior.draws("rate")[-_DRAWS:]
-    return _plot(model.column, "share that waits longer", model.column, x, np.exp(-rate[:, None] * x))
+    return _plot(model.column, "share that waits longer", model.column, x, np.exp(-rate[:, None] * x), (0.0, 1.0))
 
 
-def _plot(name: str, what: str, across: str, x: Any, values: Any) -> Plot:
+def _plot(name: str, what: str, across: str, x: Any, values: Any, ends: tuple[float, float]) -> Plot:
+    """The median and the central 95%, cut off where they leave what the response can be."""
     import numpy as np
 
-    mean = values.mean(axis=0)
-    low, high = np.quantile(values, [0.025, 0.975], axis=0)
-    bottom, top = min(0.0, float(low.min())), float(high.max())
+    low, mean, high = np.quantile(values, [0.025, 0.5, 0.975], axis=0)
+    bottom = max(min(0.0, float(low.min())), min(0.0, ends[0]))
+    top = min(float(high.max()), ends[1])
     at = [
         f"{across} {number(a)}: {number(m)} ({number(lo)} to {number(hi)})"
         for a, m, lo, hi in zip(x, mean, low, high, strict=True)

@@ -221,7 +221,7 @@ def with_arguments(function: Callable[..., Any], *, purpose: Any = None, in_stag
     says all that the function depends on, so that its program is found again by another process. ``in_stages`` runs
     long loops in parts, and tells how far they are (`stages`).
     """
-    known: dict[Any, tuple[Any, list[Any]]] = {}
+    known: dict[Any, Program] = {}
 
     def call(*inputs: Any) -> Any:
         shapes = tuple((one.shape, one.dtype) for one in inputs)
