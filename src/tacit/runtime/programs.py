@@ -53,7 +53,7 @@ def name_of(purpose: Any, inputs: Sequence[Any]) -> str | None:
     shapes = [(one.shape, str(one.dtype)) for one in inputs]
     settings = sorted((name, repr(value)) for name, value in jax.config.values.items() if "cache" not in name)
     whole = hashlib.sha256(said)
-    whole.update(repr((shapes, settings, jax.config.jax_enable_x64, _surroundings())).encode())
+    whole.update(repr((shapes, settings, jax.config.jax_enable_x64, _surroundings())).encode())  # pyright: ignore[reportAttributeAccessIssue]
     return whole.hexdigest()
 
 

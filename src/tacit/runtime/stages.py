@@ -124,7 +124,7 @@ class _Places:
         """The place of a variable or literal."""
         if isinstance(var, Literal):
             place = -1 - len(self.literals)
-            self.literals[place] = np.asarray(var.val, var.aval.dtype)
+            self.literals[place] = np.asarray(var.val, _shape(var).dtype)
             return place
         return self._known.setdefault(var, len(self._known))
 
@@ -196,7 +196,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shape(var: Any) -> Any:
-    aval = var.aval
+    aval: Any = var.aval
     if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
         aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
