@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from tacit.models.moment_regression import MomentRegression
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
+from tacit.runtime.progress import Asked, percent, share, tell
 from tacit.statistics.accumulator import Accumulator
 from tacit.version import __version__
 
@@ -156,7 +157,7 @@ def calibrate_table(
     level: float = LEVEL,
     draws: int = 500,
     warmup: int = 300,
-    progress: Callable[[int], None] | None = None,
+    progress: Asked = None,
 ) -> TableCalibration:
     """Release a public table ``releases`` times, infer every release, and compare with the rows' own posterior.
 
@@ -189,11 +190,13 @@ def calibrate_table(
     once = (
         rows.into(calibrated.accumulator()) if isinstance(calibrated, NoisySums) else None
     )  # they are always the same
-    for _ in range(releases):
-        values.append(_released(problem, plan, calibrated, rows.into if once is None else lambda _: once))
-        if progress is not None:
-            progress(1)
-    arrays, info = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
+    with percent(progress, "Releasing, compiling and sampling"):
+        with share(0.2):
+            for _ in range(releases):
+                values.append(_released(problem, plan, calibrated, rows.into if once is None else lambda _: once))
+                tell(1 / releases)
+        with share(0.8):
+            arrays, info = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
     return _compared(
         own, {name: array[:, 0] for name, array in arrays.items()}, info, (plan, chosen, rows.n, releases, seed, level)
     )

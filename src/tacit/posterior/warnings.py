@@ -59,7 +59,7 @@ def _about_the_fit(posterior: Posterior) -> list[str]:
         return []
     arrays = {name: posterior.draws(name) for name in posterior.arrays()}
     sites = list(dict.fromkeys(one.dataset for one in posterior.evidence))
-    several = "site" in posterior.tree["posterior"].sizes
+    several = "site" in posterior.parts.axes
     worst = ("", 0.0)
     for release in releases:
         site = sites.index(release.dataset)
@@ -180,11 +180,11 @@ def _clamped(posterior: Posterior) -> dict[str, float]:
     model, schema = posterior.plan.model, posterior.plan.schema
     arrays = {name: posterior.draws(name) for name in posterior.arrays()}
     every = slice(None, None, max(1, len(next(iter(arrays.values()))) // 50))
-    dims = posterior.tree["posterior"].sizes
+    sites = len(posterior.parts.coords["site"]) if "site" in posterior.parts.axes else 0
     most: dict[str, float] = {}
-    for site in range(dims.get("site", 1)):
+    for site in range(sites or 1):
         own = {
-            name: (values[every, site] if "site" in dims and name in model.site_parameters else values[every])
+            name: (values[every, site] if sites and name in model.site_parameters else values[every])
             for name, values in arrays.items()
         }
         for column, share in clamped_share(model, schema, own, rows=200, seed=0).items():

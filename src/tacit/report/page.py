@@ -190,13 +190,13 @@ def _sampler(posterior: Posterior) -> dict[str, Any]:
     """How the chains did, in a handful of numbers."""
     chains, draws = next(iter(posterior.arrays().values())).shape[:2]
     rows = posterior.summary()
-    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
+    diverging = posterior.diagnostic("diverging")
     return {
         "chains": chains,
         "draws": draws,
         "r_hat": max((row.r_hat for row in rows if row.r_hat == row.r_hat), default=None),
         "ess": min((min(row.ess_bulk, row.ess_tail) for row in rows if row.ess_bulk == row.ess_bulk), default=None),
-        "divergences": int(stats["diverging"].values.sum()) if "diverging" in stats else None,
+        "divergences": None if diverging is None else int(diverging.sum()),
     }
 
 
@@ -275,10 +275,9 @@ def _check(release: Release, fit: Mapping[str, Any]) -> Chart | None:
 
 def _differences(posterior: Posterior) -> list[PosteriorNumber]:
     """The groups' means less that of the first group; none where there are no groups, or too many."""
-    variables = posterior.tree["posterior"].data_vars
-    if "mean" not in variables or "group" not in variables["mean"].dims:
+    if "group" not in posterior.parts.dims.get("mean", ()):
         return []
-    found = differences_of(variables["mean"], "mean", None)
+    found = differences_of(posterior.parts, "mean", None)
     return [PosteriorNumber(name, "difference of means", values.reshape(-1)) for name, values in found.items()]
 
 
