@@ -211,10 +211,11 @@ def test_people_count_as_a_release_counts_them(seeded):
 
 @pytest.mark.slow
 def test_scores_hold_on_a_skewed_table_and_sums_with_normal_covariates_do_not(seeded):
-    """The short form of the study of real tables, with the test below. Seeds 6 and 11 on: 20 releases of 20,000 rows, epsilon 4.
+    """The short form of the study of real tables, with the next test. Seeds 6 and 11 on: 20 releases of 20,000 rows.
 
-    A posterior that is right is accused in less than 1 of 100 such tests. The planted fault assumes that the five
-    values of a skewed column are normally distributed, and all but a few of its intervals miss what the rows say.
+    Epsilon is 4. A posterior that is right is accused in less than 1 of 100 such tests. The planted fault assumes that
+    the five values of a skewed column are normally distributed, and all but a few of its intervals miss what the rows
+    say.
     """
     rows, budget = five_points(20_000, 6), tacit.ApproxDP(4.0, 1e-6)
     model = tacit.LogisticRegression("y ~ x")
