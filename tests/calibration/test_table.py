@@ -16,6 +16,7 @@ import tacit
 from tacit.calibration import own_posterior, table
 from tacit.calibration.simulate import SeededEntropy
 from tacit.cli import app
+from tacit.mechanisms import newton
 from tacit.models.score_data import layout, pack
 from tacit.models.score_model import ScoreLink
 from tacit.runtime.backend import run
@@ -243,13 +244,13 @@ def pooled_intervals(plan, rows, releases):
 
 @pytest.mark.slow
 def test_rounds_hold_where_effects_are_large_and_rounds_pooled_without_discount_do_not(seeded):
-    """Seeds 7 and 11 on: 20 releases of 20,000 rows, epsilon 4, a slope of -4 over half of the bounds.
+    """Seeds 7, 8 and 11 on: 20 releases of 20,000 rows, epsilon 4, a slope of -4 over half of the bounds.
 
     A posterior that is right is accused in less than 1 of 100 such tests, and its spread is below 1.65, 4 standard
     errors above 1.2. The planted fault takes the score at every point but the first for a straight line.
     """
     x = five_points(20_000, 7)["x"]
-    y = np.where(np.random.default_rng(7).random(len(x)) < expit(7.5 - 2.0 * x), "yes", "no")
+    y = np.where(np.random.default_rng(8).random(len(x)) < expit(7.5 - 2.0 * x), "yes", "no")
     rows, model = {"x": x, "y": y}, tacit.LogisticRegression("y ~ x")
     plan = tacit.Plan(model, SCHEMA, tacit.ApproxDP(4.0, 1e-6), tacit.Newton())
     right = tacit.calibrate_table(plan, rows, public=True, releases=20)
@@ -258,6 +259,25 @@ def test_rounds_hold_where_effects_are_large_and_rounds_pooled_without_discount_
     low, high = pooled_intervals(plan, rows, 20)
     own = np.array([row["own_mean"] for row in right.rows()])
     assert np.mean((low <= own) & (own <= high), axis=0).min() < 0.5
+
+
+@pytest.mark.slow
+def test_counts_off_a_line_have_the_rows_own_sds_where_noise_is_tiny(seeded, monkeypatch):
+    """Seeds 9, 10 and 11 on: 6 releases of 4,000 rows, epsilon 10,000, means that fall faster than a line.
+
+    The sds of 6,000 draws are off by 1% (one standard error). Planted: the expected information, by which the sd of
+    the slope is 6.6% too large.
+    """
+    x = five_points(4000, 9)["x"]
+    rows = {"x": x, "n": np.random.default_rng(10).poisson(0.2 + 2 * (5 - x) ** 2).clip(0, 30).astype(float)}
+    model, schema = tacit.PoissonRegression("n ~ x", link="softplus"), tacit.Schema(x=(1, 5), n=(0, 30))
+    plan = tacit.Plan(model, schema, tacit.ApproxDP(1e4, 1e-6), tacit.Newton())
+    settings = {"public": True, "releases": 6, "draws": 1000}
+    right = [row["ratio"] for row in tacit.calibrate_table(plan, rows, **settings).rows()]
+    assert right == pytest.approx([1, 1], abs=0.04)
+    monkeypatch.setattr(newton, "_LITTLE_NOISE", 1e12)
+    planted = [row["ratio"] for row in tacit.calibrate_table(plan, rows, **settings).rows()]
+    assert max(planted) > 1.04
 
 
 def test_check_says_that_sums_of_a_logistic_regression_assume_normal_numbers():
