@@ -98,12 +98,12 @@ class Plan:
                 raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
         if isinstance(self.model, Regression):
             self.model.check_offsets(self.schema, taken=self.mechanism.takes_offsets)
-        if self.row_filter is not None and self.budget.neighbours == REPLACE_ONE:
+        if self.row_filter is not None and not self.mechanism.takes_add_remove:
             raise expected(
                 "rows",
                 self.where,
-                'of [where] to come with neighbours = "add-remove" in [budget]: under replace-one the number of rows '
-                "is public, and how many rows pass is not",
+                f'of [where] to be left out for [mechanism] kind = "{self.mechanism.kind}": its proof is about tables '
+                "in which every row counts",
             )
         _ = self._calibrated  # refuses what does not fit together, long before data is near
 
@@ -151,7 +151,7 @@ class Plan:
     @cached_property
     def _calibrated(self) -> CalibratedMechanism | LocalRandomizer:
         """What meets the budget. Calibrated once, when the plan is made, and kept with the plan, also by pickle."""
-        return self.mechanism.calibrated(self.model, self.schema, self.budget)
+        return self.mechanism.calibrated(self.model, self.schema, self.budget, filtered=self.row_filter is not None)
 
     def calibrated_mechanism(self, noise_parameters: NoiseParameters | None = None) -> CalibratedMechanism:
         """The way across the boundary: what is read, released and paid; ``noise_parameters`` is one that a release
@@ -162,7 +162,9 @@ class Plan:
         return (
             own
             if noise_parameters in (None, own.noise_parameters)
-            else mechanism.checked(self.model, self.schema, self.budget, noise_parameters)
+            else mechanism.checked(
+                self.model, self.schema, self.budget, noise_parameters, filtered=self.row_filter is not None
+            )
         )
 
     def central(self) -> Central:

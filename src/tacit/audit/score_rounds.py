@@ -19,12 +19,11 @@ from tacit.audit.findings import bounded, drawn, exact, priced
 from tacit.audit.neighbours import Record, collected, fillings
 from tacit.audit.output_distributions import noise_parts
 from tacit.audit.public_output import charged_once, same_in_public
-from tacit.audit.sensitivity import LargestDifferences, contributions, search_pairs
+from tacit.audit.sensitivity import LargestDifferences, contributions, search_neighbours
 from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.models.score_noise import ScoreNoise
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
-from tacit.privacy.neighbours import ADD_REMOVE
 from tacit.statistics.score_region import POINT_UNIT
 from tacit.statistics.score_sums import ScoreSums
 
@@ -77,15 +76,8 @@ def _search(calibrated: ScoreRounds, plan: Plan, effort: Effort, place: int, poi
     def locate(records: Sequence[Record]) -> list[list[int]]:
         return [[calibrated.people * v for v in one] for one in contributions(statistic, plan.schema, records)]
 
-    return search_pairs(
-        calibrated.columns,
-        plan.schema,
-        weights,
-        locate,
-        seed=effort.seed,
-        records=_RECORDS,
-        rounds=_ROUNDS,
-        absent=plan.budget.neighbours == ADD_REMOVE,
+    return search_neighbours(
+        plan, calibrated.columns, weights, locate, seed=effort.seed, records=_RECORDS, rounds=_ROUNDS
     )
 
 
@@ -105,7 +97,7 @@ def _outcomes(calibrated: ScoreRounds, plan: Plan, effort: Effort, pair: tuple[R
     p_values: dict[str, float] = {}
     for name, one in zip(("first", "second"), collected(plan, pair, effort.n, fillings(plan)[0]), strict=True):
         centre = [int(v) for v in one.totals]  # pyright: ignore[reportAttributeAccessIssue]
-        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)]
+        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in effort.repeats()]
         residual = np.array([[a - b for a, b in zip(run, centre, strict=True)] for run in runs], dtype=object)
         tests = noise_tests(residual, calibrated.noise_parameters.of_round(0))
         p_values |= {f"{name}: {test}": p for test, p in tests.items()}

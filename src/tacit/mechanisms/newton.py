@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Self
 from tacit.bibliography import AVELLA_2023, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Central, NoiseParameters
-from tacit.mechanisms.person import KEYS, Person, person_from_plain
-from tacit.mechanisms.record_moves import n_is_public
+from tacit.mechanisms.person import KEYS, ROW, Person, person_from_plain
+from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.mechanisms.round_prices import check_rounds, whole_price
 from tacit.mechanisms.score_rounds import NextPoint, ScoreRounds
 from tacit.models.likelihood_model import LikelihoodModel
@@ -28,6 +28,7 @@ from tacit.models.score_noise import MOST_ROUNDS, ScoreNoise
 from tacit.models.score_round import Round
 from tacit.noise.calibration import mu_squared_of
 from tacit.privacy.guarantees import Guarantee, PureDP
+from tacit.privacy.neighbours import ADD_REMOVE
 from tacit.schema import Schema
 from tacit.statistics.clipped_scores import ClippedScores
 from tacit.statistics.score_sums import ScoreSums
@@ -117,7 +118,13 @@ class Newton(Central):
         return tuple(share / sum(shares) for share in shares), matrix
 
     def calibrated_mechanism(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None = None,
+        *,
+        filtered: bool = False,
     ) -> ScoreRounds:
         """The model's scores in rounds for the budget, or the rounds that a release has."""
         if noise_parameters is not None and not isinstance(noise_parameters, ScoreNoise):
@@ -134,11 +141,13 @@ class Newton(Central):
             count = len(noise_parameters.rounds)
             shares = (Fraction(1, count),) * count
             matrix = tuple(Fraction(1, 2) if one.matrix else Fraction(0) for one in noise_parameters.rounds)
-        if isinstance(sums, ClippedScores) and not n_is_public(budget.neighbours, self.unit):
+        record = UnitOfPrivacy(budget.neighbours, self.unit, filtered)
+        if isinstance(sums, ClippedScores) and not record.n_is_public:
             raise expected(
-                "neighbours",
-                budget.neighbours,
-                f"to be left out for family {model.family}: its number of rows is public",
+                "family",
+                model.family,
+                "to be another where the number of rows is not public: its scores are cut, and say n; leave "
+                f'neighbours = "{ADD_REMOVE}", [where] and weight = "{ROW}" out',
             )
         found = ScoreRounds(
             sums,
@@ -146,8 +155,7 @@ class Newton(Central):
             shares,
             matrix,
             price,
-            budget.neighbours,
-            self.unit,
+            record,
             noise_parameters,
         )
         if noise_parameters is not None:

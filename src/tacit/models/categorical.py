@@ -112,7 +112,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
     def methods(self) -> Mapping[str, Method]:
         return {
             "gibbs": Method(_gibbs, thin=8, unknown_n=True),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, unknown_n=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 
@@ -202,7 +202,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     concentrations = np.array(prior.rows(levels))
     if problem.unknown_n:
         return free_counts_chain(
-            problem, concentrations, lambda key, shares, counts: {"theta": shares, "count": counts}, settings
+            problem, concentrations, lambda key, shares, counts: {"theta": shares, "count": counts[:, 0]}, settings
         )
     entry_of = np.zeros(levels, int)
     entry_of[list(statistic.counted)] = range(len(statistic.counted))

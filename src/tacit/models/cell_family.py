@@ -20,14 +20,12 @@ from tacit.models.binned_prior import binned_concentrations
 from tacit.models.categorical import DirichletPrior
 from tacit.models.free_cells import free_counts_chain
 from tacit.models.groups import by_plain
-from tacit.models.levels import LEVEL_PROTOCOLS, MOST_TABLED, level_summary
+from tacit.models.levels import LEVEL_PROTOCOLS, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Model, Prior, Problem
 from tacit.models.sparse_prior import SparseDirichletPrior
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import Encoder, LocalRandomizer
-from tacit.protocols.randomized_response import RandomizedResponse
-from tacit.protocols.unary_encoding import UnaryEncoding
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.cell_table import Bins, CellTable
@@ -109,20 +107,14 @@ class CellFamily(Model, LocalModel):
         return rng.dirichlet(rows[rng.integers(len(rows))]).reshape(table.shape)
 
     def cell_rows(self, shares: Any, schema: Schema, n: int, rng: Any) -> Arrays:
-        """n rows whose cells have these shares; numbers are uniform within their bin."""
+        """n rows whose cells have these shares."""
         import numpy as np
 
         table = self.table(schema)
         flat = np.maximum(np.asarray(shares, np.float64).reshape(-1), 0.0)
         codes = rng.choice(table.cells, size=n, p=flat / flat.sum())
         group, inner = np.divmod(codes, table.shape[1])
-        cells: Arrays = {}
-        if isinstance(table.inner, Bins):
-            edges = np.asarray(table.inner.places)
-            cells[table.inner.column] = edges[inner] + (edges[inner + 1] - edges[inner]) * rng.random(n)
-        else:
-            levels = schema.category(self.column).levels
-            cells[self.column] = [levels[code] for code in inner]
+        cells = self.inner_cells(inner, schema, rng)
         if table.by is not None:
             for name, own in reversed(list(zip(table.by.columns, table.by.levels, strict=True))):
                 levels = schema.category(name).levels
@@ -130,12 +122,23 @@ class CellFamily(Model, LocalModel):
                 group = group // len(own)
         return cells
 
+    def inner_cells(self, codes: Any, schema: Schema, rng: Any) -> Arrays:
+        """Raw cells for the places of bins or levels within a group: uniform within a bin."""
+        import numpy as np
+
+        inner = self.table(schema).inner
+        if isinstance(inner, Bins):
+            edges = np.asarray(inner.places)
+            return {inner.column: edges[codes] + (edges[codes + 1] - edges[codes]) * rng.random(len(codes))}
+        levels = schema.category(self.column).levels
+        return {self.column: [levels[code] for code in codes]}
+
     @property
     def methods(self) -> Mapping[str, Method]:
         """Gibbs over the counts; NUTS on the shares for reports."""
         return {
             "gibbs": Method(_gibbs, thin=8, sites=True, releases=True, unknown_n=True),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, unknown_n=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 
@@ -198,8 +201,8 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     if problem.unknown_n:
 
         def free(key: Any, shares: Any, counts: Any) -> Arrays:
-            shape = (-1, *table.shape)
-            return model.described(key, shares.reshape(shape), counts.reshape(shape), problem.schema)
+            shares, counts = shares.reshape(-1, *table.shape), counts.reshape(-1, len(sites), *table.shape)
+            return described_sites(model, key, shares, counts, problem.schema)
 
         return free_counts_chain(problem, concentrations, free, settings)
     entry_of = np.zeros(table.cells, int)
@@ -276,27 +279,8 @@ def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
     import jax
 
-    from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
-    from tacit.samplers.pooled_posterior import simplex_chain
-
     model, table = _table(problem)
-    pieces: list[Any] = []
-    for site in problem.sites:
-        (noise,) = site.noises
-        laplace = noise.limit == "laplace"
-        scales = tuple(scale / table.unit for scale in (noise.scales if laplace else noise.sd))
-        pieces.append(NoisyCounts(site.n, table.counted, scales, laplace))
-    for survey in problem.surveys:
-        protocol = survey.local_randomizer.protocol
-        if isinstance(protocol, RandomizedResponse):
-            pieces.append(ResponseReports(protocol.levels, float(protocol.epsilon)))
-        else:
-            assert isinstance(protocol, UnaryEncoding)
-            tabled = protocol.levels <= MOST_TABLED
-            pieces.append(
-                PatternReports(protocol.levels, float(protocol.epsilon)) if tabled else ExpandedReports(protocol.levels)
-            )
-    chain = simplex_chain(model.concentrations(problem.prior, problem.schema), pieces, settings)
+    chain = shares_chain(problem, model.concentrations(problem.prior, problem.schema), settings)
 
     def described(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         for_chain, for_rest = jax.random.split(key)

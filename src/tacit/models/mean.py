@@ -138,7 +138,7 @@ class Mean(Model, LocalModel):
         if self.by is None:
             return {
                 "particles": Method(particles, thin=1, releases=True, unknown_n=True),
-                "moments": Method(moments, thin=1, sites=True, releases=True, surveys=True),
+                "moments": Method(moments, thin=1, sites=True, releases=True, surveys=True, unknown_n=True),
                 "naive": Method(naive, thin=1),
             }
         return {

@@ -234,7 +234,7 @@ def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
     for site in problem.sites:
         unit = problem.statistic.unit
         if site.n is None:
-            pieces.append(_counted(problem, site))
+            pieces.append(counted_sums(site, model.powers, unit))
             continue
         laplace = tuple(noise.limit == "laplace" for noise in site.noises for _ in model.powers)
         scales = tuple(
@@ -249,19 +249,16 @@ def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
     return _sums_alone(problem, _chain(problem, pieces, settings))
 
 
-def _counted(problem: Problem, site: Site) -> CountedPowerSums:
+def counted_sums(site: Site, powers: tuple[int, ...], unit: int) -> CountedPowerSums:
     """The sums of a site and its number of rows, both with noise."""
     from tacit.likelihoods.counted_sums import CountedPowerSums
 
     noise, *others = site.noises
     if others:
         raise expected("releases", len(site.noises), "of the same rows to be one where n is not public")
-    model = problem.model
-    assert isinstance(model, OneNumber)
     laplace = noise.limit == "laplace"
     scales = noise.scales if laplace else noise.sd
-    kept = (*scales[: len(model.powers)], scales[-1])
-    return CountedPowerSums(model.powers, tuple(scale / problem.statistic.unit for scale in kept), laplace)
+    return CountedPowerSums(powers, tuple(scale / unit for scale in (*scales[: len(powers)], scales[-1])), laplace)
 
 
 def _sums_alone(problem: Problem, chain: Chain) -> Chain:
