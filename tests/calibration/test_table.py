@@ -247,7 +247,8 @@ def test_rounds_hold_where_effects_are_large_and_rounds_pooled_without_discount_
     """Seeds 7, 8 and 11 on: 20 releases of 20,000 rows, epsilon 4, a slope of -4 over half of the bounds.
 
     A posterior that is right is accused in less than 1 of 100 such tests, and its spread is below 1.65: 1 and four
-    standard errors of a root mean square of 20. The planted fault takes the score at every point but the first for a straight line.
+    standard errors of a root mean square of 20. The planted fault takes the score at every point but the first for a
+    straight line.
     """
     x = five_points(20_000, 7)["x"]
     y = np.where(np.random.default_rng(8).random(len(x)) < expit(5.0 - 2.0 * x), "yes", "no")
