@@ -77,7 +77,7 @@ def test_with_hardly_any_noise_it_is_the_rows_own_posterior(tmp_path):
     )
     posterior = tacit.infer(release, seed=0, chains=2)
     rows = {row.name: row for row in posterior.coefficients()}
-    sigma, spread = rows["sigma"].mean / 50, rows["sd(Intercept | clinic)"].mean / 50
+    sigma, spread = rows["sigma"].mean / 50, rows["spread"].mean / 50
     mean, sd = exact_posterior(cells, (cost - 50) / 50, sigma, spread)
     draws = (posterior.draws("group_mean") - 50) / 50
     assert np.abs((draws.mean(axis=0) - mean) / sd).max() < 0.15

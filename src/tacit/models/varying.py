@@ -138,13 +138,10 @@ class VaryingRegression(Regression):
 
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
         """The mean of all levels, sigma and the spread, in the units of the data."""
-        number, column = self.design(schema).number_response, self.by(schema).columns[0]
+        number = self.design(schema).number_response
         level = number.offset + number.scale * draws["theta"][..., 0]
-        return {
-            "Intercept": level,
-            "sigma": number.scale * draws["sigma"],
-            f"sd(Intercept | {column})": number.scale * draws["spread"],
-        }
+        scaled = {name: number.scale * draws[name] for name in ("sigma", "spread")}
+        return {"Intercept": level, **scaled}
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
         """How far groups lie apart, and the mean of each where they are few."""

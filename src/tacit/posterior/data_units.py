@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import did_you_mean, expected
 from tacit.models.regression import Regression
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Indicator
@@ -56,8 +56,8 @@ def ratios_of(posterior: Posterior) -> dict[str, Any]:
         raise expected(
             "family",
             model.family,
-            'to be a logistic or ordinal regression, or a Poisson regression with link = "log": only their effects are '
-            "ratios",
+            'to be a regression of odds, of rates or of times (a Poisson regression with link = "log"): only their '
+            "effects are ratios",
         )
     names = set(model.design(posterior.plan.schema).names) - {"Intercept"}
     with np.errstate(over="ignore"):
@@ -147,14 +147,12 @@ def _column_and_level(name: str, cells: list[str], schema: Schema) -> tuple[str,
     return levelled[name]
 
 
-def in_file(draws: Mapping[str, Any]) -> dict[str, Any]:
-    """The same by names that netCDF can have: without /, each once."""
-    found: dict[str, Any] = {}
+def in_file(draws: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """Terms and their draws by names that netCDF can have: without /, each once."""
+    found: dict[str, tuple[str, Any]] = {}
     for name, values in draws.items():
         plain = name.replace("/", "_").strip() or "_"
         while plain in found or plain in ("chain", "draw"):
             plain += "_"
-        found[plain] = values
-    if len(found) != len(draws):
-        raise InputError("Expected coefficients to have names.")
+        found[plain] = name, values
     return found

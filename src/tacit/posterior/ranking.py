@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tacit.errors import expected
+from tacit.posterior.parts import PosteriorParts
 from tacit.posterior.rows import central_interval
 
 
@@ -25,15 +25,16 @@ class Rank:
     best: float
 
 
-def ranking_of(array: Any, name: str, probability: float) -> tuple[Rank, ...]:
-    """The groups of a variable (chains, draws, groups), the one whose rank is the lowest on average first."""
+def ranking_of(parts: PosteriorParts, name: str, probability: float) -> tuple[Rank, ...]:
+    """The groups by a parameter with one number each, the one whose rank is the lowest on average first."""
     import numpy as np
 
-    if array.dims[2:] != ("group",):
+    if name not in parts.draws or parts.dims.get(name) != ("group",):
         raise expected(
             "ranking", name, "to be a number of groups, such as group_mean of a varying intercept or mean by group"
         )
-    draws = array.values.reshape(-1, array.shape[2])
+    draws = parts.draws[name]
+    draws = draws.reshape(-1, draws.shape[2])
     ranks = np.empty_like(draws)
     np.put_along_axis(ranks, np.argsort(-draws, axis=1), np.arange(1, draws.shape[1] + 1, dtype=float), axis=1)
     low, high = central_interval(ranks, probability)
@@ -46,6 +47,6 @@ def ranking_of(array: Any, name: str, probability: float) -> tuple[Rank, ...]:
             int(np.ceil(high[i])),
             float((ranks[:, i] == 1).mean()),
         )
-        for i, label in enumerate(array["group"].values)
+        for i, label in enumerate(parts.coords["group"])
     ]
     return tuple(sorted(found, key=lambda one: one.rank))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import expected
-from tacit.posterior.convergence import array_stats, r_hat
+from tacit.posterior.convergence import r_hat
+from tacit.posterior.parts import PosteriorParts
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def row_of(name: str, values: Any, probability: float) -> Row:
     """The summary of one number from its draws (chains, draws)."""
     import numpy as np
 
-    stats = array_stats()
+    from tacit.posterior.mixing import effective_draws, effective_draws_in_tails
+
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places
@@ -80,15 +82,15 @@ def row_of(name: str, values: Any, probability: float) -> Row:
             sd=float(values.std(ddof=1)),
             low=float(low),
             high=float(high),
-            ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
-            ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
+            ess_bulk=math.nan if constant else effective_draws(values),
+            ess_tail=math.nan if constant else effective_draws_in_tails(values),
             r_hat=r_hat(values),
         )
 
 
-def labels_of(name: str, array: Any) -> list[str]:
+def labels_of(name: str, parts: PosteriorParts) -> list[str]:
     """theta, or theta[north], theta[east], ..."""
-    labels = [()]
-    for axis in array.dims[2:]:
-        labels = [(*label, str(value)) for label in labels for value in array[axis].values]
+    labels: list[tuple[str, ...]] = [()]
+    for _, values in parts.labels(name):
+        labels = [(*label, value) for label in labels for value in values]
     return [f"{name}[{', '.join(label)}]" if label else name for label in labels]
