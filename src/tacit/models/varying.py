@@ -183,8 +183,13 @@ class VaryingRegression(Regression):
 
 def _by_group(problem: Problem, settings: SamplerSettings) -> Chain:
     """From the noise of the releases."""
+    return _chain(problem, _noises(problem), settings)
+
+
+def _noises(problem: Problem) -> Any:
+    """On every entry: `site_noises` adds the last one by itself where n is not public."""
     (site,) = problem.sites
-    return _chain(problem, site_noises(site, problem.statistic.unit, len(problem.statistic.entries)), settings)
+    return site_noises(site, problem.statistic.unit, len(problem.statistic.entries) - (site.n is None))
 
 
 def _chain(problem: Problem, noises: Any, settings: SamplerSettings) -> Chain:
@@ -213,8 +218,7 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     import jax.numpy as jnp
     import numpy as np
 
-    (site,) = problem.sites
-    noises = site_noises(site, problem.statistic.unit, len(problem.statistic.entries))
+    noises = _noises(problem)
     quiet = np.full_like(noises.scales, _NAIVE)
     chain = _chain(problem, replace(noises, scales=quiet, spreads=quiet, laplace=(False,)), settings)
 
