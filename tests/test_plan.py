@@ -153,7 +153,7 @@ def test_derived_columns_go_where_the_plan_goes():
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"where": "age > 20"}, 'neighbours = "add-remove"'),
+        ({"where": "age > 20", "mechanism": tacit.PosteriorSample(1)}, "of .where. to be left out"),
         ({"where": "age > "}, "^Expected rows='age > '"),
         ({"where": 5}, "^Expected rows=5"),
         ({"derive": {"age": "visits"}}, "no column of the schema"),

@@ -57,6 +57,13 @@ class Plan:
     about it is called; it promises nothing, and changes nothing that is released. ``derive`` declares columns that
     follow from others of the same row, such as ``{"visited": "visits > 0"}``; they then stand in ``schema``, too.
     ``where`` is a condition for the rows that count.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> plan.reads
+    ('smoker',)
+
+    ```
     """
 
     model: Model
@@ -76,6 +83,8 @@ class Plan:
         if cast("Mechanism | None", self.mechanism) is None:
             known = isinstance(self.model, Model) and isinstance(self.schema, Schema)
             object.__setattr__(self, "mechanism", default_mechanism(self.model, self.schema) if known else AddNoise())
+        if isinstance(self.model, Model):
+            object.__setattr__(self, "model", self.model.settled(checked=isinstance(self.mechanism, AddNoise)))
         for name, kind in (("model", Model), ("schema", Schema), ("budget", Guarantee), ("mechanism", Mechanism)):
             if not isinstance(getattr(self, name), kind):
                 raise expected(name, getattr(self, name), f"to be {_WRITTEN[name]}")
@@ -98,12 +107,12 @@ class Plan:
                 raise expected("clamp", False, f"of column {name!r} to be left out: this mechanism clamps every number")
         if isinstance(self.model, Regression):
             self.model.check_offsets(self.schema, taken=self.mechanism.takes_offsets)
-        if self.row_filter is not None and self.budget.neighbours == REPLACE_ONE:
+        if self.row_filter is not None and not self.mechanism.takes_add_remove:
             raise expected(
                 "rows",
                 self.where,
-                'of [where] to come with neighbours = "add-remove" in [budget]: under replace-one the number of rows '
-                "is public, and how many rows pass is not",
+                f'of [where] to be left out for [mechanism] kind = "{self.mechanism.kind}": its proof is about tables '
+                "in which every row counts",
             )
         _ = self._calibrated  # refuses what does not fit together, long before data is near
 
@@ -151,7 +160,7 @@ class Plan:
     @cached_property
     def _calibrated(self) -> CalibratedMechanism | LocalRandomizer:
         """What meets the budget. Calibrated once, when the plan is made, and kept with the plan, also by pickle."""
-        return self.mechanism.calibrated(self.model, self.schema, self.budget)
+        return self.mechanism.calibrated(self.model, self.schema, self.budget, filtered=self.row_filter is not None)
 
     def calibrated_mechanism(self, noise_parameters: NoiseParameters | None = None) -> CalibratedMechanism:
         """The way across the boundary: what is read, released and paid; ``noise_parameters`` is one that a release
@@ -162,7 +171,9 @@ class Plan:
         return (
             own
             if noise_parameters in (None, own.noise_parameters)
-            else mechanism.checked(self.model, self.schema, self.budget, noise_parameters)
+            else mechanism.checked(
+                self.model, self.schema, self.budget, noise_parameters, filtered=self.row_filter is not None
+            )
         )
 
     def central(self) -> Central:
@@ -237,6 +248,8 @@ class Plan:
         said = dict(tables.get("mechanism", {"kind": AddNoise.kind}))
         if said.get("kind") == DEFAULT:
             said["kind"] = default_mechanism(model, schema).kind
+        else:
+            model = model.settled(checked=False)
         return cls(
             model=model,
             schema=schema,
@@ -250,7 +263,7 @@ class Plan:
         """The plan as text; `Plan.from_toml` gives back an equal plan."""
         import tomli_w
 
-        return tomli_w.dumps(self.to_plain())
+        return _LIST.sub(_on_one_line, tomli_w.dumps(self.to_plain()))
 
     @classmethod
     def from_toml(cls, text: str) -> Plan:
@@ -307,3 +320,12 @@ def _model_from_plain(table: Mapping[str, Any]) -> Model:
 def as_plan(plan: Plan | str | Path) -> Plan:
     """A plan, or the path of one."""
     return plan if isinstance(plan, Plan) else Plan.load(plan)
+
+
+_LIST = re.compile(r"= \[\n((?:    (?![\[{])[^\n]+,\n)+)\]")
+"""A list of plain values, each on a line of its own, as `tomli_w` writes it."""
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    values = ", ".join(line.strip().removesuffix(",") for line in found[1].splitlines())
+    return f"= [{values}]" if len(values) <= 100 else found[0]

@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit.infer import method_name
-from tacit.mechanisms import record_moves
+from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.models.registry import FAMILIES
 
 YES_NO = tacit.Schema(x=["no", "yes"])
@@ -131,7 +131,7 @@ def test_an_audit_finds_a_leak_of_n(monkeypatch):
     """Planted: the release says n. Without it the same audit finds nothing."""
     plan = plan_of("bernoulli", tacit.PureDP(1.0, neighbours="add-remove"))
     assert not tacit.audit(plan, runs=0).violated
-    monkeypatch.setattr("tacit.mechanisms.add_noise.n_is_public", lambda *_: True)
+    monkeypatch.setattr(UnitOfPrivacy, "n_is_public", True)
     leaking = tacit.Plan(plan.model, plan.schema, plan.budget, plan.mechanism)
     (check,) = [one for one in tacit.audit(leaking, runs=0).checks if one.violated]
     assert check.name == "public part"
@@ -152,6 +152,6 @@ def test_one_person_moves_means_by_no_more_than_one_row_and_rounding():
         ("replace-one", [(a, b) for a in means[1:] for b in means[1:]]),
         ("add-remove", [(a, means[0]) for a in means]),
     ):
-        claim = record_moves.record_moves(statistic, neighbours, unit)
+        claim = UnitOfPrivacy(neighbours, unit).moves(statistic)
         worst = max(sum(abs(int(v)) for v in a - b) for a, b in pairs)
         assert 0.9 * float(claim.l1) < worst <= claim.l1

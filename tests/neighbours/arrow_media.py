@@ -149,7 +149,7 @@ def ipc(table: Table, folder: Path) -> Path:
     return folder / "rows.arrow"
 
 
-def hive_folder(table: Table, folder: Path) -> Path:
+def hive_folder(table: Table, folder: Path) -> Path | None:
     """Partitioned by the last column, which is then text in the names of folders."""
     return _hive(table, folder)
 
@@ -163,7 +163,9 @@ def hive_declared(table: Table, folder: Path) -> Any:
     return ds.dataset(_hive(table, folder), partitioning=ds.partitioning(kinds, flavor="hive"))
 
 
-def _hive(table: Table, folder: Path) -> Path:
+def _hive(table: Table, folder: Path) -> Path | None:
+    if not table.rows:  # no folder is written: that files are there is public (docs/unknown-n.md)
+        return None
     place = folder / "rows"
     if len(table.names) == 1:  # a file must be left with a column
         table = Table({"beside": "int", **table.kinds}, tuple((0, *row) for row in table.rows))

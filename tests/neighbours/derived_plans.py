@@ -66,7 +66,7 @@ def _derived(plan: tacit.Plan, name: str, random: Random) -> tacit.Plan:
         text = random.choice(_TRUTHS).format(one, other)
     else:
         levels = random.choice([levels for levels in LEVELS if len(levels) >= len(column.levels)])
-        first, second = (_written(level) for level in random.sample(levels, 2))
+        first, second = (written(level) for level in random.sample(levels, 2))
         text = random.choice(_LEVELED).format(one, first, second)
         sources[one] = Category(levels)
     kept = {key: one for key, one in plan.schema.of_table.items() if key != name}
@@ -80,7 +80,8 @@ def _number(random: Random) -> Number:
     return Number(low, high, random.choice((low, high)))
 
 
-def _written(level: object) -> str:
+def written(level: object) -> str:
+    """A level as it stands in an expression."""
     if isinstance(level, bool):
         return "true" if level else "false"
     return f'"{level}"' if isinstance(level, str) else repr(level)

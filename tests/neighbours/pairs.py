@@ -15,6 +15,7 @@ from tacit.schema import Category, Number
 
 from .catalogue import BOUNDS, COUNT_BOUNDS, KINDS, LEVELS, NAMES, PEOPLE, TEXT_KINDS
 from .derived_plans import with_derived_columns
+from .derived_plans import written as _written
 from .tables import Table
 
 _PLANS = 500
@@ -87,6 +88,27 @@ def without_one(pair: Pair) -> Pair:
     budget = replace(pair.plan.budget, neighbours="add-remove")
     plan = replace(pair.plan, budget=budget, mechanism=mechanism)
     return Pair(plan, pair.first, pair.first.less(gone), None)
+
+
+def with_filter(pair: Pair) -> Pair:
+    """The same tables, of which only rows that meet a condition on some column count, so that a release says no n."""
+    plan, person = pair.plan, pair.plan.mechanism.person
+    random = Random(plan.to_toml())
+    names = [name for name in plan.schema if "`" not in name] or [random.choice(list(plan.schema))]
+    name = random.choice(names)
+    column = plan.schema.declared(name)
+    if isinstance(column, Category):
+        condition = f"`{name}` == {_written(random.choice(column.levels))}"
+    else:
+        condition = f"`{name}` < {column.low / 2 + column.high / 2!r}"
+    condition = random.choice(("{}", "{} or is_missing(`{}`)", "not is_missing(`{1}`) and {0}")).format(condition, name)
+    if person is not None and person.weight is None:
+        plan = replace(plan, mechanism=tacit.AddNoise(unit=replace(person, weight="row")))
+    try:
+        plan = replace(plan, where=condition)
+    except tacit.InputError:  # it holds for every number within bounds so narrow, or for none
+        plan = replace(plan, where=f"not is_missing(`{name}`)")
+    return Pair(plan, pair.first, pair.second, None)
 
 
 def _id_of(plan: tacit.Plan) -> str | None:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacit.mechanisms.mechanism import Accumulator
-from tacit.mechanisms.person import PERSON
+from tacit.mechanisms.person import PERSON, ROW
 from tacit.plan import Plan
+from tacit.privacy.neighbours import ADD_REMOVE
 from tacit.schema import Category
 from tacit.sources.open import open_source
 
@@ -29,6 +30,16 @@ def fillings(plan: Plan) -> list[Record]:
             cells[name] = column.levels[side] if isinstance(column, Category) else (column.low, column.high)[side]
         ends.append(cells)
     return ends
+
+
+def may_be_absent(plan: Plan) -> bool:
+    """Whether a unit that is there in one data set may add nothing to the other."""
+    person = plan.mechanism.person
+    return (
+        plan.budget.neighbours == ADD_REMOVE
+        or plan.row_filter is not None
+        or (person is not None and person.weight == ROW)
+    )
 
 
 def table(plan: Plan, record: Record | None, n: int, filling: Record) -> dict[str, list[Any]]:

@@ -15,11 +15,10 @@ from tacit.audit.findings import attacked, bounded, drawn, exact, priced
 from tacit.audit.neighbours import Record, collected, fillings
 from tacit.audit.output_distributions import noise_parts
 from tacit.audit.public_output import charged_once, same_in_public
-from tacit.audit.sensitivity import LargestDifferences, search_pairs
+from tacit.audit.sensitivity import LargestDifferences, search_neighbours
 from tacit.mechanisms.add_noise import NoisySums, Sums
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
-from tacit.privacy.neighbours import ADD_REMOVE
 
 _SEARCHED_AGAIN = 60  # records, for data sets filled with other rows than stand-ins
 
@@ -61,15 +60,7 @@ def _search(
             return _locate(plan, records, effort.n if len(rest) > 1 else 1, filling)
 
         size = {"records": _SEARCHED_AGAIN, "rounds": 6} if len(rest) > 1 else {}
-        found = search_pairs(
-            calibrated.columns,
-            plan.schema,
-            weights,
-            locate,
-            seed=effort.seed,
-            absent=plan.budget.neighbours == ADD_REMOVE,
-            **size,
-        )
+        found = search_neighbours(plan, calibrated.columns, weights, locate, seed=effort.seed, **size)
         if best is None or (found.l1, found.l2_squared) > (best[0].l1, best[0].l2_squared):
             best = found, filling
     assert best is not None
@@ -87,7 +78,7 @@ def _outcomes(calibrated: NoisySums, plan: Plan, effort: Effort, filling: Record
     centres: list[list[int]] = []
     for name, one in zip(("first", "second"), collected(plan, witness, effort.n, filling), strict=True):
         centre = [int(v) for v in one.totals]  # pyright: ignore[reportAttributeAccessIssue]
-        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)]
+        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in effort.repeats()]
         residual = np.array([_minus(run, centre) for run in runs], dtype=object)
         p_values |= {f"{name}: {test}": p for test, p in noise_tests(residual, calibrated.noise).items()}
         residuals.append(residual)

@@ -14,11 +14,10 @@ from typing import Any
 
 from tacit import boundary
 from tacit.audit.check import Check
-from tacit.audit.neighbours import Record, fillings, table
+from tacit.audit.neighbours import Record, fillings, may_be_absent, table
 from tacit.errors import RefusedError, TacitError
 from tacit.ledger import Ledger
 from tacit.plan import Plan
-from tacit.privacy.neighbours import ADD_REMOVE
 
 _SECRET = ("values", "id")  # what may differ: the noisy numbers, and the random name
 
@@ -29,7 +28,7 @@ def same_in_public(plan: Plan, records: Sequence[Record | None], n: int, *, few:
     cells = (None, "no such level", float("nan"), float("-inf"), 1e308)
     odd: list[Record] = [dict.fromkeys(filling, cell) for cell in cells[: 2 if few else None]]
     first: tuple[Record | None, dict[str, Any]] | None = None
-    nobody = [None] if plan.budget.neighbours == ADD_REMOVE else []
+    nobody = [None] if may_be_absent(plan) else []
     for record in (*records, *odd, *nobody):
         try:
             shown = _public(plan, record, n)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tacit.audit.neighbours import may_be_absent
+from tacit.plan import Plan
+from tacit.privacy.neighbours import ADD_REMOVE
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.schema import Category, Number, Schema
 from tacit.sources.open import open_source
@@ -32,6 +35,12 @@ class LargestDifferences:
     def violates(self, claimed: Sensitivity) -> bool:
         """Whether a pair of records moves the statistic further than claimed."""
         return self.l1 > claimed.l1 or self.l2_squared > claimed.l2_squared
+
+    def or_larger(self, other: LargestDifferences) -> LargestDifferences:
+        """In each norm the larger one."""
+        first = self if self.l1 >= other.l1 else other
+        second = self if self.l2_squared >= other.l2_squared else other
+        return LargestDifferences(first.l1, second.l2_squared, first.l1_pair, second.l2_pair)
 
 
 Locate = Callable[[Sequence[Any]], list[list[int]]]
@@ -89,6 +98,19 @@ def search_pairs(
                 break
         best[norm] = (size, pair)
     return LargestDifferences(best[1][0], best[2][0], best[1][1], best[2][1])
+
+
+def search_neighbours(
+    plan: Plan, columns: Sequence[str], weights: tuple[Fraction, ...], locate: Locate, **size: int
+) -> LargestDifferences:
+    """`search_pairs` over what the plan's neighbours differ by: records that come or go, records in the place of
+    others, or both, where a record that is there may add nothing.
+    """
+    alone = plan.budget.neighbours == ADD_REMOVE
+    found = search_pairs(columns, plan.schema, weights, locate, absent=alone, **size)
+    if alone or not may_be_absent(plan):
+        return found
+    return found.or_larger(search_pairs(columns, plan.schema, weights, locate, absent=True, **size))
 
 
 def _alone(

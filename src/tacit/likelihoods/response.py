@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.special import gammaln
 
 from tacit.likelihoods.coefficient_prior import CoefficientPrior, column_moments
 
@@ -98,6 +99,20 @@ def log_evidence(found: Update) -> Any:
 def log_response(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> Any:
     """The log density of (sums given X), or of (sums given X, e) where sigma is an unknown of its own."""
     return log_evidence(update(fits, n, prior)) if prior.scaled else given_sigma(fits, n, prior, e).log_evidence
+
+
+def log_of_rows(n: Any, p: int, prior: ResponsePrior) -> Any:
+    """What depends on the numbers of rows ``n`` (sites,) alone, and is left out as a constant where they are known:
+
+        log Gamma(a0 + N/2) - sum_k log Gamma((n_k - p)/2) - N/2 log 2,    N = sum_k n_k.
+
+    It comes from the volume pi^((n-p)/2) |G|^(-1/2) RSS^((n-p)/2-1) / Gamma((n-p)/2) of all responses that have the
+    same (X'y, y'y). Where sigma is an unknown of its own, e, the first term is -1/2 log(N + 2 a0): sigma^2 is
+    v exp(width e), width^2 = 2 / (N + 2 a0).
+    """
+    total = jnp.sum(n)
+    joint = gammaln(prior.a0 + total / 2) if prior.scaled else -jnp.log(total + 2 * prior.a0) / 2
+    return joint - jnp.sum(gammaln((n - p) / 2)) - total / 2 * np.log(2)
 
 
 def finished(fits: Fit, n: Any, prior: ResponsePrior, e: Any, gamma: Any, noise: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
-from tacit.mechanisms.record_moves import n_is_public, record_moves, released_statistic
+from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
 from tacit.noise.noise import Noise
@@ -72,7 +72,7 @@ class NoisySums(CalibratedMechanism):
 
         Proof: what leaves is the sums plus noise that is independent of the rows. n leaves only where it is public: the
         same for all neighbours. The proof of the noise's own event says what that costs for sums that differ by no more
-        than ``sensitivity``, which is for the neighbour relation of the budget (`record_moves`). []
+        than ``sensitivity``, which is for the neighbour relation of the budget (`UnitOfPrivacy.moves`). []
         """
         return self.noise.event(self.sensitivity)
 
@@ -124,19 +124,26 @@ class AddNoise(Central):
         return True
 
     def calibrated_mechanism(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None = None,
+        *,
+        filtered: bool = False,
     ) -> NoisySums:
         """The model's statistic with the least noise for the budget, or with the noise that a release has."""
         if not model.methods:  # a release of it could be paid for and never be inferred
             raise expected("kind", self.kind, f'of [mechanism] to be "posterior-sample" for family {model.family}')
-        statistic = released_statistic(model.statistic(schema), budget.neighbours, self.unit)
-        sensitivity = record_moves(statistic, budget.neighbours, self.unit)
+        record = UnitOfPrivacy(budget.neighbours, self.unit, filtered)
+        statistic = record.released(model.statistic(schema))
+        sensitivity = record.moves(statistic)
         noise = noise_for(budget, sensitivity, self.law) if noise_parameters is None else noise_parameters
         if not isinstance(noise, Noise) or self.law not in (None, noise.kind):
             raise expected("noise", noise.kind, f"to be the plan's, {self.law}")
         if len(noise.scales) != len(statistic.entries):
             raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one per entry")
-        return NoisySums(statistic, sensitivity, noise, latent_n=not n_is_public(budget.neighbours, self.unit))
+        return NoisySums(statistic, sensitivity, noise, latent_n=not record.n_is_public)
 
     def noise_parameters_from_plain(self, plain: object) -> Noise:
         """Read a release's noise."""

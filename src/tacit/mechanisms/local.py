@@ -60,7 +60,7 @@ class Local(Mechanism):
         """The family's; of coefficients alone where people report scores, which say nothing else."""
         return ScorePrior() if self.protocol == SCORES else model.default_prior(schema)
 
-    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> LocalRandomizer:
+    def calibrated(self, model: Model, schema: Schema, budget: Guarantee, *, filtered: bool = False) -> LocalRandomizer:
         """What a device does under this plan."""
         if not isinstance(model, LocalModel):
             raise expected("family", model.family, "to be one that local reports can be about")

@@ -171,7 +171,9 @@ class Mechanism(ABC):
 
     @property
     def takes_add_remove(self) -> bool:
-        """Whether its price has a proof for adding or removing a record; if not, for replacing one alone."""
+        """Whether its price has a proof for adding or removing a record, and for rows that a condition leaves out; if
+        not, for replacing one record by another alone.
+        """
         return False
 
     def default_prior(self, model: Model, schema: Schema) -> Prior:
@@ -179,8 +181,13 @@ class Mechanism(ABC):
         return model.default_prior(schema)
 
     @abstractmethod
-    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> CalibratedMechanism | LocalRandomizer:
-        """What a holder or a device does under a plan; refuses what does not fit together or misses the budget."""
+    def calibrated(
+        self, model: Model, schema: Schema, budget: Guarantee, *, filtered: bool = False
+    ) -> CalibratedMechanism | LocalRandomizer:
+        """What a holder or a device does under a plan; refuses what does not fit together or misses the budget.
+
+        ``filtered``: rows count only under a condition.
+        """
 
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
@@ -201,7 +208,13 @@ class Central(Mechanism):
 
     @abstractmethod
     def calibrated_mechanism(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None = None,
+        *,
+        filtered: bool = False,
     ) -> CalibratedMechanism:
         """The way across for a plan; ``noise_parameters`` is read from a release, or left out to be calibrated to
         ``budget``.
@@ -212,12 +225,18 @@ class Central(Mechanism):
         """Read a release's distribution."""
 
     def checked(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None,
+        *,
+        filtered: bool = False,
     ) -> CalibratedMechanism:
         """`calibrated_mechanism`, whose event meets the budget. A release's distribution need not be what today's code
         would choose.
         """
-        found = self.calibrated_mechanism(model, schema, budget, noise_parameters)
+        found = self.calibrated_mechanism(model, schema, budget, noise_parameters, filtered=filtered)
         if not found.event().satisfies(budget):
             if noise_parameters is None:
                 raise expected(
@@ -230,6 +249,8 @@ class Central(Mechanism):
             )
         return found
 
-    def calibrated(self, model: Model, schema: Schema, budget: Guarantee) -> CalibratedMechanism:
+    def calibrated(
+        self, model: Model, schema: Schema, budget: Guarantee, *, filtered: bool = False
+    ) -> CalibratedMechanism:
         """The way across with the least noise."""
-        return self.checked(model, schema, budget, None)
+        return self.checked(model, schema, budget, None, filtered=filtered)

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Self
 from tacit.bibliography import AVELLA_2023, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Central, NoiseParameters
-from tacit.mechanisms.person import KEYS, Person, person_from_plain
-from tacit.mechanisms.record_moves import n_is_public
+from tacit.mechanisms.person import KEYS, ROW, Person, person_from_plain
+from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.mechanisms.round_prices import check_rounds, whole_price
 from tacit.mechanisms.score_rounds import NextPoint, ScoreRounds
 from tacit.models.likelihood_model import LikelihoodModel
@@ -28,11 +28,13 @@ from tacit.models.score_noise import MOST_ROUNDS, ScoreNoise
 from tacit.models.score_round import Round
 from tacit.noise.calibration import mu_squared_of
 from tacit.privacy.guarantees import Guarantee, PureDP
+from tacit.privacy.neighbours import ADD_REMOVE
 from tacit.schema import Schema
 from tacit.statistics.clipped_scores import ClippedScores
 from tacit.statistics.score_sums import ScoreSums
 
 _PURE = ((0.4, 0.25, 0.35), (0.5, 0.0, 0.0))  # few rounds and one matrix: Laplace noise on every entry of it is dear
+_LITTLE_NOISE = 400  # mu^2 from which the last round has the observed information, where that is another one
 
 
 @dataclass(frozen=True)
@@ -116,34 +118,44 @@ class Newton(Central):
         return tuple(share / sum(shares) for share in shares), matrix
 
     def calibrated_mechanism(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None = None,
+        *,
+        filtered: bool = False,
     ) -> ScoreRounds:
         """The model's scores in rounds for the budget, or the rounds that a release has."""
         if noise_parameters is not None and not isinstance(noise_parameters, ScoreNoise):
             raise expected("rounds", noise_parameters.kind, f"to be {ScoreNoise.kind}")
         laplace = isinstance(budget, PureDP)
         own, step = self._of_family(model, schema)
+        price = whole_price(budget, self.kind)
         sums = replace(own, laplace=laplace, empty=self.unit is not None)
+        if isinstance(sums, ScoreSums) and sums.link == "softplus" and not laplace:
+            sums = replace(sums, observed=price >= _LITTLE_NOISE)
         shares, matrix = self.schedule(len(sums.coordinates), budget)
         if noise_parameters is not None and (self.rounds, self.shares, self.matrix) == (None, None, None):
             # The default of the tacit that made it may have been another one; its price is worked out from its scales.
             count = len(noise_parameters.rounds)
             shares = (Fraction(1, count),) * count
             matrix = tuple(Fraction(1, 2) if one.matrix else Fraction(0) for one in noise_parameters.rounds)
-        if isinstance(sums, ClippedScores) and not n_is_public(budget.neighbours, self.unit):
+        record = UnitOfPrivacy(budget.neighbours, self.unit, filtered)
+        if isinstance(sums, ClippedScores) and not record.n_is_public:
             raise expected(
-                "neighbours",
-                budget.neighbours,
-                f"to be left out for family {model.family}: its number of rows is public",
+                "family",
+                model.family,
+                "to be another where the number of rows is not public: its scores are cut, and say n; leave "
+                f'neighbours = "{ADD_REMOVE}", [where] and weight = "{ROW}" out',
             )
         found = ScoreRounds(
             sums,
             step,
             shares,
             matrix,
-            whole_price(budget, self.kind),
-            budget.neighbours,
-            self.unit,
+            price,
+            record,
             noise_parameters,
         )
         if noise_parameters is not None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from tacit.errors import BROKEN, BrokenMediumError, InputError
 from tacit.mechanisms.mechanism import CalibratedMechanism, Read
-from tacit.mechanisms.person import PERSON, Person
-from tacit.mechanisms.record_moves import n_is_public, record_moves
+from tacit.mechanisms.person import PERSON
+from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.models.score_noise import NoisyRound, ScoreNoise
 from tacit.models.score_round import Round
 from tacit.noise.calibration import base_scale, root_above
@@ -37,8 +37,8 @@ class ScoreRounds(CalibratedMechanism):
     """Sums of scores, and of information where ``matrix`` says so, at one point after the other, plus noise.
 
     ``shares`` of the price belong to each round, and of a round the share ``matrix`` to its information; 0 is none.
-    ``price`` is mu^2 for Gaussian noise, epsilon for Laplace noise. ``unit_of_privacy`` is a person, or None for a row.
-    Where n is not public under these ``neighbours`` and this unit, the first round has it, too, with noise.
+    ``price`` is mu^2 for Gaussian noise, epsilon for Laplace noise. ``record`` is what two neighbours differ by; where
+    n is not public under it, the first round has it, too, with noise.
     ``past`` is the distribution that a release says it had; without it the points are still to be found.
     """
 
@@ -47,20 +47,19 @@ class ScoreRounds(CalibratedMechanism):
     shares: tuple[Fraction, ...]
     matrix: tuple[Fraction, ...]
     price: Fraction
-    neighbours: str
-    unit_of_privacy: Person | None
+    record: UnitOfPrivacy
     past: ScoreNoise | None = None
 
     @property
     def people(self) -> int:
         """The most rows of one unit of privacy that count."""
-        unit = self.unit_of_privacy
+        unit = self.record.person
         return 1 if unit is None or unit.weight == PERSON else unit.max_rows
 
     @property
     def public_n(self) -> bool:
         """Whether a release says n."""
-        return n_is_public(self.neighbours, self.unit_of_privacy)
+        return self.record.n_is_public
 
     @property
     def row_entries(self) -> tuple[int, ...]:
@@ -137,17 +136,19 @@ class ScoreRounds(CalibratedMechanism):
             score, diagonal, *_ = self.past.rounds[place].scales
             ratio = rounded_ratio(Fraction(diagonal, score))
         sums = replace(self.sums, share=share or Fraction(1, 2), ratio=ratio)
+        if isinstance(sums, ScoreSums) and place < self.passes - 1:  # earlier points are not where the posterior is
+            sums = replace(sums, observed=False)
         return self._released(sums.at(tuple(point), matrix=share > 0), place)
 
     def sensitivity(self, place: int, point: Sequence[int]) -> Sensitivity:
         """How far replacing one unit of privacy moves the sums of one round.
 
-        Proof: for the neighbours of the budget, in L1 and L2: that of `record_moves`. Where no weight is said, a person
-        has at most ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is what
-        missing rows add. Paired off, two persons differ in at most ``people`` vectors, each pair by no more than
+        Proof: for the neighbours of the budget, in L1 and L2: that of `UnitOfPrivacy.moves`. Where no weight is said,
+        a person has at most ``people`` rows that count (`tacit.sources.people`); fill up with zero vectors, which is
+        what missing rows add. Paired off, two persons differ in at most ``people`` vectors, each pair by no more than
         `ScoreSums` claims with ``empty``, for which a zero vector is one more row; the differences add up. []
         """
-        return record_moves(self.statistic(place, point), self.neighbours, self.unit_of_privacy)
+        return self.record.moves(self.statistic(place, point))
 
     def round_at(self, place: int, point: Sequence[int]) -> NoisyRound:
         """The noise of one round at ``point``: the least whole scales for its share of the price."""

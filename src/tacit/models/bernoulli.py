@@ -49,6 +49,12 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         p(theta | z) = sum_c p(c | z) Beta(theta; a + c, b + n - c),    p(c | z) ~ BetaBinomial(c; n, a, b) noise(z - c)
 
     Where n is not public, both counts are released with noise, and both are sampled (`free_cells`).
+
+    ```pycon
+    >>> tacit.Bernoulli("smoker").question(tacit.Schema(smoker=["no", "yes"]))
+    'How many have smoker = yes?'
+
+    ```
     """
 
     family: ClassVar[str] = "bernoulli"
@@ -83,7 +89,7 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         return {
             "exact": Method(_exact, thin=1, releases=True),
             "gibbs": Method(_gibbs, thin=8, releases=True, known_n=False, unknown_n=True),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, unknown_n=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 
@@ -184,7 +190,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     assert isinstance(prior, BetaPrior)
 
     def described(key: Any, shares: Any, counts: Any) -> Arrays:
-        return {"theta": shares[:, 1], "count": counts[:, 1]}
+        return {"theta": shares[:, 1], "count": counts[:, 0, 1]}
 
     return free_counts_chain(problem, [[prior.b, prior.a]], described, settings)
 

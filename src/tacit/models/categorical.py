@@ -75,6 +75,12 @@ class Categorical(Model, LocalModel, ConjugateModel):
     Released: the number of rows at each level, plus noise. With n public and theta ~ Dirichlet(alpha), the exact counts
     are Dirichlet-multinomial given their sum n. They are sampled as latent numbers, theta integrated out, and theta is
     then drawn from Dirichlet(alpha + counts). Where alpha is learned it is drawn given the counts in every sweep.
+
+    ```pycon
+    >>> tacit.Categorical("drinks").question(tacit.Schema(drinks=["never", "weekly", "daily"]))
+    'How many have each level of drinks?'
+
+    ```
     """
 
     family: ClassVar[str] = "categorical"
@@ -112,7 +118,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
     def methods(self) -> Mapping[str, Method]:
         return {
             "gibbs": Method(_gibbs, thin=8, unknown_n=True),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, unknown_n=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 
@@ -202,7 +208,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     concentrations = np.array(prior.rows(levels))
     if problem.unknown_n:
         return free_counts_chain(
-            problem, concentrations, lambda key, shares, counts: {"theta": shares, "count": counts}, settings
+            problem, concentrations, lambda key, shares, counts: {"theta": shares, "count": counts[:, 0]}, settings
         )
     entry_of = np.zeros(levels, int)
     entry_of[list(statistic.counted)] = range(len(statistic.counted))

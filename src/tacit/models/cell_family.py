@@ -20,21 +20,19 @@ from tacit.models.binned_prior import binned_concentrations
 from tacit.models.categorical import DirichletPrior
 from tacit.models.free_cells import free_counts_chain
 from tacit.models.groups import by_plain
-from tacit.models.levels import LEVEL_PROTOCOLS, MOST_TABLED, level_summary
+from tacit.models.levels import LEVEL_PROTOCOLS, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Model, Prior, Problem
 from tacit.models.sparse_prior import SparseDirichletPrior
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import Encoder, LocalRandomizer
-from tacit.protocols.randomized_response import RandomizedResponse
-from tacit.protocols.unary_encoding import UnaryEncoding
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Schema
 from tacit.statistics.cell_table import Bins, CellTable
 
 MOST_CELLS = 4096
 _MANY = 5  # cells, from which on the default prior learns the concentration
-_SWEEPS = 2  # for each draw
+_SWEEPS, _EXCHANGES = 2, 6  # for each draw; the latter cost next to nothing
 
 
 @dataclass(frozen=True)
@@ -109,20 +107,14 @@ class CellFamily(Model, LocalModel):
         return rng.dirichlet(rows[rng.integers(len(rows))]).reshape(table.shape)
 
     def cell_rows(self, shares: Any, schema: Schema, n: int, rng: Any) -> Arrays:
-        """n rows whose cells have these shares; numbers are uniform within their bin."""
+        """n rows whose cells have these shares."""
         import numpy as np
 
         table = self.table(schema)
         flat = np.maximum(np.asarray(shares, np.float64).reshape(-1), 0.0)
         codes = rng.choice(table.cells, size=n, p=flat / flat.sum())
         group, inner = np.divmod(codes, table.shape[1])
-        cells: Arrays = {}
-        if isinstance(table.inner, Bins):
-            edges = np.asarray(table.inner.places)
-            cells[table.inner.column] = edges[inner] + (edges[inner + 1] - edges[inner]) * rng.random(n)
-        else:
-            levels = schema.category(self.column).levels
-            cells[self.column] = [levels[code] for code in inner]
+        cells = self.inner_cells(inner, schema, rng)
         if table.by is not None:
             for name, own in reversed(list(zip(table.by.columns, table.by.levels, strict=True))):
                 levels = schema.category(name).levels
@@ -130,12 +122,23 @@ class CellFamily(Model, LocalModel):
                 group = group // len(own)
         return cells
 
+    def inner_cells(self, codes: Any, schema: Schema, rng: Any) -> Arrays:
+        """Raw cells for the places of bins or levels within a group: uniform within a bin."""
+        import numpy as np
+
+        inner = self.table(schema).inner
+        if isinstance(inner, Bins):
+            edges = np.asarray(inner.places)
+            return {inner.column: edges[codes] + (edges[codes + 1] - edges[codes]) * rng.random(len(codes))}
+        levels = schema.category(self.column).levels
+        return {self.column: [levels[code] for code in codes]}
+
     @property
     def methods(self) -> Mapping[str, Method]:
         """Gibbs over the counts; NUTS on the shares for reports."""
         return {
             "gibbs": Method(_gibbs, thin=8, sites=True, releases=True, unknown_n=True),
-            "shares": Method(_shares, thin=2, sites=True, surveys=True, papers=(HOFFMAN_2014,)),
+            "shares": Method(_shares, thin=2, sites=True, surveys=True, unknown_n=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=1),
         }
 
@@ -190,16 +193,15 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
 
     from tacit.models.categorical import concentration_given
     from tacit.runtime.backend import argument
-    from tacit.samplers.latent_counts import nearest_counts
-    from tacit.samplers.paired_counts import paired_sweep
+    from tacit.samplers.paired_counts import exchange, paired_sweep, plausible_counts
 
     (model, table), sites = _table(problem), problem.sites
     concentrations = np.array(model.concentrations(problem.prior, problem.schema))
     if problem.unknown_n:
 
         def free(key: Any, shares: Any, counts: Any) -> Arrays:
-            shape = (-1, *table.shape)
-            return model.described(key, shares.reshape(shape), counts.reshape(shape), problem.schema)
+            shares, counts = shares.reshape(-1, *table.shape), counts.reshape(-1, len(sites), *table.shape)
+            return described_sites(model, key, shares, counts, problem.schema)
 
         return free_counts_chain(problem, concentrations, free, settings)
     entry_of = np.zeros(table.cells, int)
@@ -210,6 +212,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     scales = argument(np.array([noise.scales for noise in noises], np.float64) / table.unit)
     site_of = np.repeat(np.arange(len(sites)), [len(site.noises) for site in sites])
     units = _units(problem)
+    variances = argument(np.array([_variances(site.noises, table, entry_of) for site in sites]))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         z = released.reshape(len(noises), -1)
@@ -223,15 +226,17 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
             return jnp.where(jnp.asarray(counted)[cells][:, None], scored, 0.0)
 
         def step(counts: Any, key: Any) -> tuple[Any, tuple[Any, Any]]:
-            for_alpha, *for_counts = jax.random.split(key, 1 + _SWEEPS)
+            for_alpha, *for_counts = jax.random.split(key, 1 + _SWEEPS + _EXCHANGES)
             alpha = concentration_given(for_alpha, jnp.sum(counts, axis=0), concentrations)
-            for one in for_counts:
+            for one in for_counts[:_SWEEPS]:
                 counts = paired_sweep(one, counts, alpha, log_noise, units)
+            for one in for_counts[_SWEEPS:]:
+                counts = exchange(one, counts, alpha, log_noise)
             return counts, (alpha, counts)
 
-        for_warmup, for_draws, for_shares, for_rest = jax.random.split(key, 4)
-        first = [_whole(jnp.mean(z[site_of == s], axis=0), table, sizes[s]) for s in range(len(sites))]
-        counts = jnp.stack([nearest_counts(one, sizes[s]) for s, one in enumerate(first)])
+        for_warmup, for_draws, for_shares, for_rest, for_first = jax.random.split(key, 5)
+        first = jnp.stack([_whole(jnp.mean(z[site_of == s], axis=0), table, sizes[s]) for s in range(len(sites))])
+        counts = plausible_counts(for_first, first, variances, sizes, concentrations)
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
         _, (alphas, counts) = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
         shares = jax.random.dirichlet(for_shares, alphas + jnp.sum(counts, axis=1))
@@ -239,6 +244,14 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
         return described_sites(model, for_rest, shares, counts, problem.schema), {}
 
     return chain
+
+
+def _variances(noises: Any, table: CellTable, entry_of: Any) -> Any:
+    """Of the noise in the mean of a site's releases, in rows, for each cell."""
+    import numpy as np
+
+    sds = np.array([noise.sd for noise in noises], np.float64) / table.unit
+    return np.mean(sds**2, axis=0)[entry_of] / len(noises)
 
 
 def _units(problem: Problem) -> Any:
@@ -276,27 +289,8 @@ def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
     import jax
 
-    from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
-    from tacit.samplers.pooled_posterior import simplex_chain
-
     model, table = _table(problem)
-    pieces: list[Any] = []
-    for site in problem.sites:
-        (noise,) = site.noises
-        laplace = noise.limit == "laplace"
-        scales = tuple(scale / table.unit for scale in (noise.scales if laplace else noise.sd))
-        pieces.append(NoisyCounts(site.n, table.counted, scales, laplace))
-    for survey in problem.surveys:
-        protocol = survey.local_randomizer.protocol
-        if isinstance(protocol, RandomizedResponse):
-            pieces.append(ResponseReports(protocol.levels, float(protocol.epsilon)))
-        else:
-            assert isinstance(protocol, UnaryEncoding)
-            tabled = protocol.levels <= MOST_TABLED
-            pieces.append(
-                PatternReports(protocol.levels, float(protocol.epsilon)) if tabled else ExpandedReports(protocol.levels)
-            )
-    chain = simplex_chain(model.concentrations(problem.prior, problem.schema), pieces, settings)
+    chain = shares_chain(problem, model.concentrations(problem.prior, problem.schema), settings)
 
     def described(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         for_chain, for_rest = jax.random.split(key)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tacit.errors import expected
 from tacit.models.cells import Cells
 from tacit.models.model import Problem, Site
 from tacit.models.regression import Regression
@@ -22,18 +23,23 @@ if TYPE_CHECKING:
 
 
 def site_noises(site: Site, unit: int, entries: int) -> Noises:
-    """The noise of every release about a site on its first ``entries``, in real units."""
+    """The noise of every release about a site on its first ``entries``, in real units, and on n where that is latent:
+    the last one.
+    """
     import jax.numpy as jnp
     import numpy as np
 
     from tacit.samplers.release_noise import Noises
 
+    def own(every: Sequence[float]) -> Sequence[float]:
+        return (*every[:entries], every[-1]) if site.n is None else every[:entries]
+
     def log_density(noise: Noise) -> Callable[[Any], Any]:
         return lambda residual: noise.standard_log_density(residual, jnp)
 
     return Noises(
-        scales=np.array([noise.scales[:entries] for noise in site.noises], np.float64) / unit,
-        spreads=np.array([noise.sd[:entries] for noise in site.noises], np.float64) / unit,
+        scales=np.array([own(noise.scales) for noise in site.noises], np.float64) / unit,
+        spreads=np.array([own(noise.sd) for noise in site.noises], np.float64) / unit,
         log_densities=tuple(log_density(noise) for noise in site.noises),
         laplace=tuple(noise.limit == "laplace" for noise in site.noises),
     )
@@ -52,10 +58,8 @@ def noisy_grams(problem: Problem) -> list[NoisyGram]:
     order = np.array([p.k - 1 if p.j == 0 else upper[p.j - 1, p.k - 1] for p in places], dtype=int)
     found: list[NoisyGram] = []
     for site in problem.sites:
-        latent = site.n is None  # its noise is the last, and all else is for one row
-        found.append(
-            NoisyGram(size, order, 1.0 if latent else float(site.n or 0), site_noises(site, unit, len(order) + latent))
-        )
+        rows = 1.0 if site.n is None else float(site.n)  # where n is latent, all else is for one row
+        found.append(NoisyGram(size, order, rows, site_noises(site, unit, len(order))))
     return found
 
 
@@ -67,16 +71,24 @@ def gram_part(problem: Problem) -> tuple[Gram, int]:
     return statistic.gram if isinstance(statistic, GramMoments) else statistic, statistic.unit
 
 
+def check_latent(problem: Problem, method: str) -> None:
+    """Refuse what methods with a latent n in every site do not pool it with."""
+    if any(site.n is not None for site in problem.sites):
+        raise expected("reports", 1, f"to be left out for the {method} method, beside releases that do not say n")
+
+
 def from_gram_part(chain: Chain, problem: Problem) -> Chain:
-    """A chain that is given the entries of the Gram statistic alone, where a release has more."""
+    """A chain that is given the entries of the Gram statistic alone, and n where it has noise, where a release has
+    more.
+    """
     import numpy as np
 
     used, all_entries = len(gram_part(problem)[0].entries), len(problem.statistic.entries)
-    used = all_entries if problem.unknown_n else used
-    if used == all_entries:
+    own = [*range(used), *([all_entries - 1] if problem.unknown_n else [])]
+    if len(own) == all_entries:
         return chain
     releases = sum(len(site.noises) for site in problem.sites)
-    keep = np.concatenate([all_entries * i + np.arange(used) for i in range(releases)])
+    keep = np.concatenate([all_entries * i + np.array(own) for i in range(releases)])
 
     def part(whole: Chain) -> Chain:
         return lambda key, released: whole(key, released[keep])
@@ -125,7 +137,7 @@ def free_grams(problem: Problem) -> list[CellGram]:
             gram_index=index,
             cross_index=np.array([_entry(products[j, p], number) for j in range(p)]),
             square_index=_entry(products[p, p], number),
-            n=float(site.n or 0),
+            n=None if site.n is None else float(site.n),
             noises=site_noises(site, unit, len(entries)),
         )
         for site in problem.sites

@@ -12,6 +12,7 @@ from tacit.protocols.randomized_response import RandomizedResponse
 from tacit.protocols.unary_encoding import UnaryEncoding
 from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.schema import Schema
+from tacit.statistics.cell_table import CellTable
 from tacit.statistics.counts import Counts
 
 MOST_TABLED = 12  # levels whose bit patterns are all tabled; past it the likelihood is expanded around its peak
@@ -41,16 +42,25 @@ def level_summary(randomizer: LocalRandomizer, reports: Any) -> Any:
 
 def shares_chain(problem: Problem, concentrations: Any, settings: SamplerSettings) -> Chain:
     """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
-    from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
     from tacit.samplers.pooled_posterior import simplex_chain
+
+    return simplex_chain(concentrations, share_pieces(problem), settings)
+
+
+def share_pieces(problem: Problem) -> list[Any]:
+    """What every site and every survey says of the shares of levels, or of cells."""
+    from tacit.likelihoods.counted_cells import CountedCells
+    from tacit.likelihoods.evidence import ExpandedReports, NoisyCounts, PatternReports, ResponseReports
 
     pieces: list[Any] = []
     for site in problem.sites:
         statistic, (noise,) = problem.statistic, site.noises
-        assert isinstance(statistic, Counts)
+        assert isinstance(statistic, Counts | CellTable)
         laplace = noise.limit == "laplace"
         scales = tuple(scale / statistic.unit for scale in (noise.scales if laplace else noise.sd))
-        pieces.append(NoisyCounts(site.n, statistic.counted, scales, laplace))
+        pieces.append(
+            CountedCells(scales, laplace) if site.n is None else NoisyCounts(site.n, statistic.counted, scales, laplace)
+        )
     for survey in problem.surveys:
         protocol = survey.local_randomizer.protocol
         if isinstance(protocol, RandomizedResponse):
@@ -61,4 +71,4 @@ def shares_chain(problem: Problem, concentrations: Any, settings: SamplerSetting
             pieces.append(ExpandedReports(protocol.levels))
         else:
             raise expected("protocol", protocol.kind, "to be one for levels")
-    return simplex_chain(concentrations, pieces, settings)
+    return pieces

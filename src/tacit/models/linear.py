@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
-from tacit.models.gram_layout import free_grams, from_gram_part, noisy_grams
+from tacit.models.gram_layout import check_latent, free_grams, from_gram_part, noisy_grams
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
 from tacit.models.linear_gibbs import augment, gibbs_noisy, gibbs_prior, gibbs_update, individual, plain_design
 from tacit.models.linear_prior import LinearPrior
@@ -37,6 +37,13 @@ class LinearRegression(Regression, LocalModel):
 
     Released: the distinct sums of products of (1, x, y), plus noise. Given the exact sums the posterior is conjugate;
     the methods differ in how they treat the latent exact sums.
+
+    ```pycon
+    >>> schema = tacit.Schema(cost=(0, 9000), age=(18, 90), smoker=["no", "yes"])
+    >>> tacit.LinearRegression("cost ~ age + smoker").design(schema).names
+    ['Intercept', 'age', 'smoker[yes]']
+
+    ```
     """
 
     family: ClassVar[str] = "linear"
@@ -176,6 +183,7 @@ class LinearRegression(Regression, LocalModel):
                 sites=True,
                 releases=True,
                 surveys=True,
+                unknown_n=True,
                 papers=(HOFFMAN_2014,),
             ),
             "gibbs-update": Method(gibbs_update, thin=10),
@@ -291,11 +299,9 @@ def _counted(problem: Problem, design: DesignMatrix, settings: SamplerSettings) 
     model = problem.model
     assert isinstance(model, LinearRegression)
     assert isinstance(problem.prior, LinearPrior)
-    if len(problem.sites) > 1 or model.moments != 2:
-        raise expected(
-            "release", len(problem.sites), "to be about one dataset, with moments = 2, where n is not public"
-        )
-    return counted_gram_chain(noisy_grams(problem)[0], problem.prior.numbers(design), settings)
+    check_latent(problem, "wishart")
+    chain = counted_gram_chain(noisy_grams(problem), problem.prior.numbers(design), settings)
+    return from_gram_part(chain, problem)
 
 
 def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
@@ -323,7 +329,10 @@ def _cell_moments(problem: Problem, settings: SamplerSettings) -> Chain:
     from tacit.samplers.cell_moments_gram import cell_moments_chain
 
     design, prior = _any_design(problem)
-    _check_rows(problem, len(design.columns) + 2, "cell-moments")
+    if problem.unknown_n:
+        check_latent(problem, "cell-moments")
+    else:
+        _check_rows(problem, len(design.columns) + 2, "cell-moments")
     return from_gram_part(cell_moments_chain(free_grams(problem), prior.response(design), settings), problem)
 
 

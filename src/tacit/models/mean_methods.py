@@ -68,8 +68,10 @@ def moments(problem: Problem, settings: SamplerSettings) -> Chain:
     import numpy as np
 
     from tacit.likelihoods.bounded_number import ReportSums, two_moments
+    from tacit.likelihoods.counted_sums import CountedPowerSums
     from tacit.likelihoods.evidence import NoisyPowerSums
     from tacit.likelihoods.noisy_sums import closed
+    from tacit.models.one_number import counted_sums
     from tacit.samplers.importance_chain import importance_chain
     from tacit.samplers.latent_power_sums import draw_power_sums
     from tacit.samplers.pooled_posterior import pooled_posterior_chain
@@ -79,6 +81,10 @@ def moments(problem: Problem, settings: SamplerSettings) -> Chain:
     pieces: list[Any] = []
     kinds: list[tuple[bool, ...]] = []
     for site in problem.sites:
+        if site.n is None:
+            pieces.append(counted_sums(site, (1, 2), unit))
+            kinds.append((pieces[-1].of_laplace,))
+            continue
         kinds.append(tuple(noise.limit == "laplace" for noise in site.noises))
         scales = [s / unit for noise in site.noises for s in (noise.scales if noise.limit == "laplace" else noise.sd)]
         laplace = tuple(kind for kind in kinds[-1] for _ in range(2))
@@ -104,17 +110,17 @@ def moments(problem: Problem, settings: SamplerSettings) -> Chain:
         parts = jnp.split(released, cuts)
         found: list[tuple[Any, Any]] = []
         for i, laplace in enumerate(kinds):
-            own = pieces[i], parts[i], laplace
+            piece, latent = pieces[i], isinstance(pieces[i], CountedPowerSums)
+            own = (parts[i][:2], piece.drawn[:2]) if latent else (parts[i], piece.scales)
+            own = *(one.reshape(-1, 2) for one in own), laplace
 
-            def one(key: Any, mean: Any, ratio: Any, own: Any = own) -> Any:
-                piece, part, kind = own
+            def one(key: Any, mean: Any, ratio: Any, n: Any, own: Any = own) -> Any:
                 m, c = two_moments(mean, ratio)
-                n = piece.n[0]
-                sums = draw_power_sums(key, n * m, n * c, n, part.reshape(-1, 2), piece.scales.reshape(-1, 2), kind)
-                return sums / n
+                return draw_power_sums(key, n * m, n * c, n, *own) / n
 
             keys = jax.random.split(jax.random.fold_in(for_rows, i), settings.draws)
-            rows = jax.vmap(one)(keys, draws["mean"], draws["ratio"])
+            n = draws["n"].reshape(settings.draws, -1)[:, i] if latent else jnp.full(settings.draws, piece.n[0])
+            rows = jax.vmap(one)(keys, draws["mean"], draws["ratio"], n)
             found.append((rows[:, 0], jnp.sqrt(jnp.maximum(rows[:, 1] - rows[:, 0] ** 2, 0.0))))
         everything = {"mean": draws["mean"], "sd": draws["sd"]}
         if found:
@@ -123,7 +129,7 @@ def moments(problem: Problem, settings: SamplerSettings) -> Chain:
                 "rows_mean": rows_mean if several else rows_mean[:, 0],
                 "rows_sd": rows_sd if several else rows_sd[:, 0],
             }
-        return _in_units(everything, bounds), info
+        return {**_in_units(everything, bounds), **({"n": draws["n"]} if "n" in draws else {})}, info
 
     return chain
 

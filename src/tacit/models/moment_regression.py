@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.bibliography import HOFFMAN_2014
-from tacit.errors import expected
+from tacit.errors import InputError, expected
 from tacit.models.cells import Cells
 from tacit.models.cohort import Cohort
-from tacit.models.gram_layout import site_noises
+from tacit.models.gram_layout import check_latent, site_noises
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tacit.likelihoods.design_moments import CellDesign as Moments
     from tacit.likelihoods.link_moments import Link
     from tacit.samplers.marginal_likelihood_glm import SiteSums
+    from tacit.samplers.release_noise import Noises
 
 
 @dataclass(frozen=True)
@@ -143,17 +144,22 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Coefficients by name, and the distribution of the covariates."""
-        cell = ("cell",) if self.cells(schema).count > 1 else ()
+        cells = self._described(schema)
         found: dict[str, tuple[str, ...]] = {"theta": ("coefficient",)}
+        if cells is None:
+            return found
+        cell = ("cell",) if cells.count > 1 else ()
         if cell:
             found["pi"] = cell
-        if self.cells(schema).numbers:
+        if cells.numbers:
             found |= {"mu_x": (*cell, "covariate"), "Sigma_x": ("covariate", "other_covariate")}
         return found
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
         """The names of the design's columns, of the cells and of the numbers."""
-        cells = self.cells(schema)
+        cells = self._described(schema)
+        if cells is None:
+            return {"coefficient": self.design(schema).names}
         names = cells.number_names
         return {
             "coefficient": cells.design.names,
@@ -161,6 +167,13 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
             "covariate": names,
             "other_covariate": names,
         }
+
+    def _described(self, schema: Schema) -> Cells | None:
+        """The cells, where noisy sums can be of them; scores in rounds take other formulas, too, and know no cells."""
+        try:
+            return self.cells(schema)
+        except InputError:
+            return None
 
 
 def by_moments(inputs: Build | None = None) -> dict[str, Method]:
@@ -170,7 +183,13 @@ def by_moments(inputs: Build | None = None) -> dict[str, Method]:
     """
     return {
         "gaussian-covariates": Method(
-            with_reports(_marginal, inputs), thin=2, sites=True, releases=True, surveys=True, papers=(HOFFMAN_2014,)
+            with_reports(_marginal, inputs),
+            thin=2,
+            sites=True,
+            releases=True,
+            surveys=True,
+            unknown_n=True,
+            papers=(HOFFMAN_2014,),
         ),
         "taylor": Method(_taylor, thin=2, sites=True, releases=True, papers=(HOFFMAN_2014,)),
         "naive": Method(with_reports(_naive), thin=2, sites=True, releases=True, surveys=True),
@@ -208,15 +227,22 @@ def _noisy_sums(problem: Problem) -> SiteSums:
         )
     if laplace == {True} and any(len(site.noises) > 1 for site in problem.sites):
         raise expected("release", "several", "of the same rows to have normal noise to be pooled by this family")
-    statistic = problem.statistic
-    noises = [site_noises(site, statistic.unit, len(statistic.entries)) for site in problem.sites]
+    if problem.unknown_n:
+        check_latent(problem, "gaussian-covariates")
+    noises = _noises(problem)
     return SiteSums(
         design=moments(model, problem.schema),
         link=model.response_link(problem.schema),
-        n=np.array([float(site.rows) for site in problem.sites]),
+        n=None if problem.unknown_n else np.array([float(site.rows) for site in problem.sites]),
         scales=np.stack([noise.scales[0] if laplace == {True} else noise.sds for noise in noises]),
         laplace=laplace == {True},
     )
+
+
+def _noises(problem: Problem) -> list[Noises]:
+    statistic = problem.statistic
+    entries = len(statistic.entries) - problem.unknown_n  # n comes last
+    return [site_noises(site, statistic.unit, entries) for site in problem.sites]
 
 
 def moments(model: MomentRegression, schema: Schema) -> Moments:
@@ -239,8 +265,8 @@ def _chain(problem: Problem, settings: SamplerSettings, sums: SiteSums) -> Chain
     model, prior = problem.model, problem.prior
     assert isinstance(model, MomentRegression)
     assert isinstance(prior, MomentPrior)
-    statistic, cells = problem.statistic, model.cells(problem.schema)
-    noises = [site_noises(site, statistic.unit, len(statistic.entries)).as_arguments() for site in problem.sites]
+    cells = model.cells(problem.schema)
+    noises = [noise.as_arguments() for noise in _noises(problem)]
     chain = marginal_chain(sums, prior.numbers(cells), settings)
 
     def pooled(key: Any, released: Any) -> tuple[Arrays, Arrays]:

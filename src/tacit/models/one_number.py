@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
@@ -97,11 +97,12 @@ class OneNumber(Model, LocalModel):
 
     Its parameters are those of a shape that is assumed, before clamping. ``shape_check`` releases six counts beside the
     sums, for a tenth of the budget (`ShapeCheck`): parameters are inferred from the sums alone, and a posterior that
-    does not predict the counts says so first.
+    does not predict the counts says so first. Left out, a new plan of noisy sums has it; a plan file that says neither
+    it nor the kind ``default`` means that there is none, as it always has.
     """
 
     column: str
-    shape_check: bool = field(default=False, kw_only=True)
+    shape_check: bool | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def coding(self, schema: Schema) -> Coding:
@@ -137,9 +138,23 @@ class OneNumber(Model, LocalModel):
 
     def statistic(self, schema: Schema) -> PowerSums | ShapeCheck:
         """The sums, and the counts of the shape check where it is asked for."""
-        if not isinstance(self.shape_check, bool):
+        if not isinstance(self.shape_check, bool | None):
             raise expected("shape_check", self.shape_check, "to be true or false")
         return ShapeCheck(self.sums(schema)) if self.shape_check else self.sums(schema)
+
+    def settled(self, *, checked: bool) -> Model:
+        """With a shape check or without."""
+        return self if self.shape_check is not None else replace(self, shape_check=checked)
+
+    @property
+    def unchecked(self) -> Model:
+        """Without a shape check."""
+        return replace(self, shape_check=False)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[model]`` table; without a shape check it says nothing of one."""
+        plain = super().to_plain()
+        return plain if self.shape_check else {k: v for k, v in plain.items() if k != "shape_check"}
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -234,7 +249,7 @@ def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
     for site in problem.sites:
         unit = problem.statistic.unit
         if site.n is None:
-            pieces.append(_counted(problem, site))
+            pieces.append(counted_sums(site, model.powers, unit))
             continue
         laplace = tuple(noise.limit == "laplace" for noise in site.noises for _ in model.powers)
         scales = tuple(
@@ -249,19 +264,16 @@ def _evidence(problem: Problem, settings: SamplerSettings) -> Chain:
     return _sums_alone(problem, _chain(problem, pieces, settings))
 
 
-def _counted(problem: Problem, site: Site) -> CountedPowerSums:
+def counted_sums(site: Site, powers: tuple[int, ...], unit: int) -> CountedPowerSums:
     """The sums of a site and its number of rows, both with noise."""
     from tacit.likelihoods.counted_sums import CountedPowerSums
 
     noise, *others = site.noises
     if others:
         raise expected("releases", len(site.noises), "of the same rows to be one where n is not public")
-    model = problem.model
-    assert isinstance(model, OneNumber)
     laplace = noise.limit == "laplace"
     scales = noise.scales if laplace else noise.sd
-    kept = (*scales[: len(model.powers)], scales[-1])
-    return CountedPowerSums(model.powers, tuple(scale / problem.statistic.unit for scale in kept), laplace)
+    return CountedPowerSums(powers, tuple(scale / unit for scale in (*scales[: len(powers)], scales[-1])), laplace)
 
 
 def _sums_alone(problem: Problem, chain: Chain) -> Chain:

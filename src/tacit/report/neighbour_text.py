@@ -26,14 +26,13 @@ def about_n(plan: Plan) -> str:
 def neighbours_in_words(plan: Plan) -> str:
     """Who is protected, and what is public: two neighbours differ by this."""
     unit = plan.mechanism.person
-    public = plan.calibrated_mechanism().public_n
-    if unit is None:
-        return f"{verb(plan)} one row, and the number of rows is {'' if public else 'not '}public"
-    added = plan.budget.neighbours == ADD_REMOVE
-    return (
-        f"{verb(plan)} one person, with all rows that have the same value of {unit.id}, and the number of "
-        f"{'people is not' if added else 'people is'} public"
-    )
+    added, who = plan.budget.neighbours == ADD_REMOVE, "rows" if unit is None else "people"
+    one = "row" if unit is None else f"person, with all rows that have the same value of {unit.id}"
+    if plan.row_filter is not None and not added:
+        number = f"the number of {who} in the table is public, but not how many pass the filter"
+    else:
+        number = f"the number of {who} is {'not ' if added else ''}public"
+    return f"{verb(plan)} one {one}, and {number}"
 
 
 def everyone(unit: Person, *, fills: bool) -> str:

@@ -1,53 +1,53 @@
-"""Linear regression from a noisy Gram matrix whose number of rows has noise as well: n is one more unknown.
+"""Linear regression from noisy Gram matrices whose numbers of rows have noise as well: every n is one more unknown.
 
-As `latent_gram`, for one site: the unknowns are the Gram matrix, in the same coordinates, and n, as its release plus t
-standard deviations of its noise. n is flat beforehand from d + 3 on, with d covariates. The target is the density of
-`conjugate_gram` with what depends on n and was left out there as a constant,
+As `latent_gram`: the unknowns of a site are its Gram matrix, in the same coordinates, and n (`latent_rows`), which is
+flat beforehand from d + 2 on, with d covariates. The target is the density of `conjugate_gram` with what depends on n
+and was left out there as a constant: for the response that of `response.log_of_rows`, and for (sum x, S) of every site
 
-    log Gamma_d((nu0 + n)/2) - log Gamma_d((n - 1)/2) - d/2 log(kappa0 + n) - (d + 1)/2 log n
-    + log Gamma(a0 + n/2) - log Gamma((n - p)/2) - n/2 log 2,
+    log Gamma_d((nu0 + n)/2) - log Gamma_d((n - 1)/2) - d/2 log(kappa0 + n) - (d + 1)/2 log n,
 
-times the density of the noise. The first line belongs to (sum x, S), the second to (X'y, y'y) given X; they come from
-the volumes of all rows that have these sums, pi^((n-1)d/2) n^(-d/2) |S|^((n-d-2)/2) / Gamma_d((n-1)/2) and
-pi^((n-p)/2) |G|^(-1/2) RSS^((n-p)/2-1) / Gamma((n-p)/2), and |G| = n |S|. Where sigma is an unknown of its own, e, the
-first term of the second line is -1/2 log(n + 2 a0): sigma^2 is v exp(width e), width^2 = 2 / (n + 2 a0).
+times the density of the noise. The latter comes from the volume pi^((n-1)d/2) n^(-d/2) |S|^((n-d-2)/2) /
+Gamma_d((n-1)/2) of all rows that have these sums, and from |G| = n |S|.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaln, multigammaln
+from jax.scipy.special import multigammaln
 
 from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site
-from tacit.likelihoods.response import log_response
+from tacit.likelihoods.response import log_of_rows, log_response
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.latent_gram import NoisyGram, draw_all, prior_moments
+from tacit.samplers.latent_rows import rows_around, rows_at
+from tacit.samplers.release_noise import split_by_site
 
 _ACCEPTED = 0.7
 
 
-def log_of_rows(n: Any, d: int, prior: GramPriorParameters) -> Any:
-    """What depends on n and on nothing else, above."""
-    design = multigammaln((prior.nu0 + n) / 2, d) - multigammaln((n - 1) / 2, d)
-    design = design - d / 2 * jnp.log(prior.kappa0 + n) - (d + 1) / 2 * jnp.log(n)
-    scaled = prior.response.scaled
-    response = gammaln(prior.a0 + n / 2) if scaled else -jnp.log(n + 2 * prior.a0) / 2
-    return design + response - gammaln((n - d - 1) / 2) - n / 2 * np.log(2)
+def log_of_covariate_rows(n: Any, d: int, prior: GramPriorParameters) -> Any:
+    """What depends on the number of rows of a site and on nothing else, above."""
+    volumes = multigammaln((prior.nu0 + n) / 2, d) - multigammaln((n - 1) / 2, d)
+    return volumes - d / 2 * jnp.log(prior.kappa0 + n) - (d + 1) / 2 * jnp.log(n)
 
 
-def counted_gram_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
-    """NUTS on the latent matrix and n; ``layout`` is for one row, and its noises have one for n at the end."""
+def counted_gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
+    """NUTS on the latent matrices and n of all sites, whose layouts are for one row; the last noise is that of n."""
+    layout = sites[0]
     size = layout.size
     d, entries_of = size - 1, len(layout.order)
+    least = d + 2.0
     lower, diagonal = np.tril_indices(size, -1), np.diag_indices(size)
     mean, spread = map(argument, prior_moments(layout, prior))
-    sds, noises, is_second = argument(layout.sds), layout.noises.as_arguments(), np.asarray(layout.order) >= size
+    sds, is_second = argument(np.stack([site.sds for site in sites])), np.asarray(layout.order) >= size
+    noises = [site.noises.as_arguments() for site in sites]
 
     def unpack(u: Any) -> Centred:
         factor = jnp.zeros((size, size)).at[diagonal].set(jnp.exp(u[size : 2 * size])).at[lower].set(u[2 * size :])
@@ -56,45 +56,51 @@ def counted_gram_chain(layout: NoisyGram, prior: GramPriorParameters, settings: 
     def entries(u: Any, n: Any) -> Any:
         return layout.entries(unpack(u), n)
 
-    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        part = released.reshape(noises.scales.shape)
-        best = noises.best(part)
-        least = d + 3.0
-        around = jnp.maximum(best[-1], least + sds[-1])
+    def start(best: Any, around: Any, sds: Any) -> tuple[Any, Any]:
+        """A possible matrix near the release of a site, and the steps of its coordinates there."""
         precision = 1 / sds[:-1] ** 2 + 1 / (around * spread) ** 2
         steps = 1 / jnp.sqrt(precision)
         floor = jnp.minimum(0.1 * around * jnp.max(mean), jnp.min(jnp.where(is_second, steps, jnp.inf)))
-        blended = (best[:-1] / sds[:-1] ** 2 + mean / (around * spread**2)) / precision
-        sums, block = layout.matrix(blended)
+        sums, block = layout.matrix((best[:-1] / sds[:-1] ** 2 + mean / (around * spread**2)) / precision)
         values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / around)
         factor = jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T)
         origin = jnp.concatenate([sums, jnp.log(jnp.diagonal(factor)), factor[lower]])
-        scaling = jnp.linalg.solve(jax.jacfwd(entries)(origin, around), jnp.diag(steps))
+        return origin, jnp.linalg.solve(jax.jacfwd(entries)(origin, around), jnp.diag(steps))
 
-        def place(t: Any) -> tuple[Any, Any]:
-            """The coordinates of the matrix, and n."""
-            return origin + scaling @ t[:entries_of], around + sds[-1] * t[entries_of]
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        parts = split_by_site(released, noises)
+        best = jnp.stack([noise.best(part) for noise, part in zip(noises, parts, strict=True)])
+        around = rows_around(best[:, -1], sds[:, -1], least)
+        origin, scaling = jax.vmap(start)(best, around, sds)
+        unknowns = len(sites) * (entries_of + 1)
+
+        def place(t: Any) -> tuple[Any, Any, Any]:
+            """The coordinates of the matrices, every n, and the log of the volume that n has there."""
+            own = t[:unknowns].reshape(len(sites), -1)
+            n, volume = rows_at(own[:, -1], around, sds[:, -1], least)
+            return origin + jnp.einsum("kij,kj->ki", scaling, own[:, :-1]), n, jnp.sum(volume)
 
         def target(t: Any) -> Any:
-            u, n = place(t)
-            possible = n >= least
-            n = jnp.where(possible, n, least)
-            centred = unpack(u)
-            noise = noises.log_density(part, jnp.append(entries(u, n), n))
-            one = jax.tree.map(lambda a: a[None], fit(centred, n))
-            value = log_site(centred, n, prior) + log_response(one, n, prior.response, t[-1])
-            volume = jnp.sum(u[size : 2 * size] * (size + 1.0 - np.arange(size)))
-            return jnp.where(possible, value + volume + noise + log_of_rows(n, d, prior), -jnp.inf)
+            u, n, volume = place(t)
+            centred = jax.vmap(unpack)(u)
+            exact = jnp.concatenate([jax.vmap(entries)(u, n), n[:, None]], axis=1)
+            noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
+            alone = jax.vmap(lambda c, rows: log_site(c, rows, prior) + log_of_covariate_rows(rows, d, prior))
+            value = jnp.sum(alone(centred, n)) + log_of_rows(n, d + 1, prior.response)
+            value = value + log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1])
+            jacobian = jnp.sum(u[:, size : 2 * size] * (size + 1.0 - np.arange(size)))
+            value = value + jacobian + volume + noise
+            return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        first = 0.1 * jax.random.normal(for_start, (entries_of + 1 + (not prior.response.scaled),))
-        dense = 5 * entries_of <= settings.warmup
+        first = 0.1 * jax.random.normal(for_start, (unknowns + (not prior.response.scaled),))
+        dense = 5 * unknowns <= settings.warmup
         positions, info = explore(for_chain, target, first, settings, target=_ACCEPTED, dense=dense)
 
         def finish(key: Any, t: Any) -> Arrays:
-            u, n = place(t)
-            whole = jax.tree.map(lambda a: a[None], unpack(u))
-            return {**draw_all(key, whole, n[None], prior, t[-1]), "n": n}
+            u, n, _ = place(t)
+            found = draw_all(key, jax.vmap(unpack)(u), n, prior, t[-1])
+            return {**found, "n": n if len(sites) > 1 else n[0]}
 
         return jax.vmap(finish)(jax.random.split(for_parameters, settings.draws), positions), info
 

@@ -5,10 +5,10 @@ State: whole numbers c_1..c_K. With n flat on 0, 1, 2, ... and counts Dirichlet-
     prod_k Gamma(c_k + a_k) / Gamma(c_k + 1)  *  Gamma(n + 1) / Gamma(n + A)  *  prod_k noise_k(z_k - c_k),
 
 n the sum of the counts and A that of the a_k. But for the factor of n, counts are independent of each other. Near a
-fixed n0 that factor is about e^(s n) with s = -(A - 1) / n0. So with e^(s c_k) in the place of its share each count of
-a block is drawn from its exact conditional distribution on a window of candidates, as in `latent_counts`, all of a
-block at once: a move that is reversible with respect to that distribution. A Metropolis step then accepts the block
-with the ratio of what is left of the factor, Gamma(n + 1) / Gamma(n + A) e^(-s n), which is about 1.
+fixed n0 that factor is about e^(s n) with s = -log((n0 + A) / (n0 + 1)). So with e^(s c_k) in the place of its share
+each count of a block is drawn from its exact conditional distribution on a window of candidates, as in `latent_counts`,
+all of a block at once: a move that is reversible with respect to that distribution. A Metropolis step then accepts the
+block with the ratio of what is left of the factor, Gamma(n + 1) / Gamma(n + A) e^(-s n), which is about 1.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def free_sweep(
     cells, total = counts.shape[0], jnp.sum(concentration)
     blocks = -(-cells // _BLOCK)
     size = -(-cells // blocks)
-    slope = -(total - 1) / around
+    slope = -jnp.log((around + total) / (around + 1))
     steps = jnp.asarray(step_sizes, jnp.float64)
     for_order, for_moves = jax.random.split(key)
     order = jnp.append(jax.random.permutation(for_order, cells), jnp.full(blocks * size - cells, cells))

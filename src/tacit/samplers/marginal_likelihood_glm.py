@@ -31,10 +31,14 @@ n = 20,000 and 15 at n = 500 under noise of 65; for 10 numbers 7 at n = 20,000. 
 adapt, and its first estimates, from few draws in many dimensions, make trajectories several times longer, so the metric
 is diagonal. Where an omega and the spread of a sum are both near 0 the parameters are held tightly; shorter steps, from
 a higher acceptance rate, keep up.
+
+Where n is not public it is one more unknown of every site (`latent_rows`), flat beforehand from 1 on, in a coordinate
+that is about standard normal given its release alone.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -52,7 +56,9 @@ from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowD
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
+from tacit.samplers.latent_rows import rows_around, rows_at
 
+_LEAST_ROWS = 1.0  # where n is not public
 _ROUNDS, _STEPS = 3, 12  # of Gauss-Newton; the precision of z is renewed with each round
 
 
@@ -60,7 +66,8 @@ _ROUNDS, _STEPS = 3, 12  # of Gauss-Newton; the precision of z is renewed with e
 class SiteSums:
     """What was released at the sites: sums over n rows (sites,) of the entries of ``design``, plus noise.
 
-    ``scales`` (sites, entries) are standard deviations of normal noise, or the scales of ``laplace`` noise.
+    ``scales`` (sites, entries) are standard deviations of normal noise, or the scales of ``laplace`` noise. Where n is
+    None it is the last number of every site, and the last of its ``scales``.
     """
 
     design: CellDesign
@@ -70,7 +77,8 @@ class SiteSums:
     laplace: bool = False
 
     def __post_init__(self) -> None:
-        shape = (len(self.n), len(self.design.first))
+        latent = self.n is None
+        shape = (len(self.scales if latent else self.n), len(self.design.first) + latent)
         if np.shape(self.scales) != shape:
             raise expected("scales", np.shape(self.scales), f"to have the shape {shape} of sites and entries")
 
@@ -164,30 +172,47 @@ class GlmCoordinates:
 def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: SamplerSettings) -> Chain:
     """NUTS on theta and the distributions of rows. ``released`` is the concatenation over sites.
 
-    Draws: theta (p,), m_x (sites, K, d), S_x (sites, d, d), and pi (sites, K) if there is more than one cell.
+    Draws: theta (p,), m_x (sites, K, d), S_x (sites, d, d), and pi (sites, K) if there is more than one cell; n
+    (sites,) where it is not public.
     """
-    design, link = problem.design, problem.link
-    n, scales = argument(problem.n), argument(problem.scales)
+    design, link, latent = problem.design, problem.link, problem.n is None
+    every = argument(problem.scales)
+    known, scales = (every[:, -1], every[:, :-1]) if latent else (argument(problem.n), every)
     sites, entries = scales.shape
     coordinates = GlmCoordinates(design, sites, prior)
-    size = coordinates.size
+    own, size = coordinates.size, coordinates.size + sites * latent
 
-    def expected_sums(t: Any) -> Any:
-        theta = coordinates.theta(t)
+    def rows(t: Any, near: Any) -> tuple[Any, Any]:
+        """n of every site, and the log of the volume that it has where it is unknown; ``near``: `rows_at`."""
+        return rows_at(t[own:size], near[0], near[1], _LEAST_ROWS) if latent else (known, jnp.zeros(()))
+
+    def expected_sums(t: Any, near: Any) -> Any:
+        theta, n = coordinates.theta(t[:own]), rows(t, near)[0]
         return n[:, None] * jax.vmap(lambda distribution: row_mean(design, link, theta, distribution))(
-            coordinates.distributions(t)
+            coordinates.distributions(t[:own])
         )
 
-    def moments(t: Any) -> tuple[Any, Any]:
-        theta = coordinates.theta(t)
+    def moments(t: Any, near: Any) -> tuple[Any, Any]:
+        theta, n = coordinates.theta(t[:own]), rows(t, near)[0]
         mean, covariance = jax.vmap(lambda distribution: row_moments(design, link, theta, distribution))(
-            coordinates.distributions(t)
+            coordinates.distributions(t[:own])
         )
         return n[:, None] * mean, n[:, None, None] * covariance
 
+    def log_rows(t: Any, counts: Any, near: Any) -> Any:
+        """What the release says of every n."""
+        n, volume = rows(t, near)
+        away = (counts - n) / known
+        return jnp.sum(volume - (jnp.abs(away) if problem.laplace else away**2 / 2))
+
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        z = released.reshape(sites, entries)
-        peak, information, variances = _peak(z, expected_sums, moments, size, scales, laplace=problem.laplace)
+        z, counts, near = released.reshape(sites, -1), None, ()
+        if latent:
+            z, counts = z[:, :-1], z[:, -1]
+            near = (rows_around(counts, known, _LEAST_ROWS), known * (math.sqrt(2) if problem.laplace else 1.0))
+        peak, information, variances = _peak(
+            z, lambda t: expected_sums(t, near), lambda t: moments(t, near), size, scales, laplace=problem.laplace
+        )
         scaling = solve_triangular(jnp.linalg.cholesky(information), jnp.eye(size), lower=True, trans=1)
         # Sums that nothing can explain, taken for exact, may have no peak: then the draws stay finite, and diverge.
         scaling = jnp.where(jnp.all(jnp.isfinite(scaling)), scaling, jnp.eye(size))
@@ -198,13 +223,15 @@ def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: Sampl
 
         def target(position: Any) -> Any:
             t = unpack(position)
-            value = coordinates.log_prior(t)
+            value = coordinates.log_prior(t[:own])
+            if latent:
+                value = value + log_rows(t, counts, near)
             spread = scales**2
             if problem.laplace:
                 mixing = position[size:].reshape(sites, entries)
                 spread = -2 * scales**2 * log_ndtr(-mixing)
                 value = value - jnp.sum(mixing**2) / 2
-            mean, covariance = moments(t)
+            mean, covariance = moments(t, near)
             value = value + jnp.sum(jax.vmap(_log_normal)(z - mean, covariance + _diagonal(spread)))
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
@@ -215,7 +242,12 @@ def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: Sampl
             start = jnp.concatenate([start, mixing.reshape(-1)])
         rate = 0.9 if problem.laplace else 0.8
         positions, info = explore(for_chain, target, start, settings, target=rate, depth=8)
-        return jax.vmap(lambda position: coordinates.draws(unpack(position)))(positions), info
+
+        def draws(position: Any) -> Arrays:
+            t = unpack(position)
+            return {**coordinates.draws(t[:own]), **({"n": rows(t, near)[0]} if latent else {})}
+
+        return jax.vmap(draws)(positions), info
 
     return chain
 

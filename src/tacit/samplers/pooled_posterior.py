@@ -25,6 +25,7 @@ from jax.scipy.special import gammaln, logsumexp
 
 from tacit.errors import expected
 from tacit.likelihoods.clamped_distributions import ClampedDistribution
+from tacit.likelihoods.counted_cells import CountedCells
 from tacit.likelihoods.counted_sums import CountedPowerSums
 from tacit.likelihoods.evidence import (
     BinnedReports,
@@ -80,12 +81,13 @@ def pooled_posterior_chain(
 
 def simplex_chain(
     concentrations: Any,
-    evidence: Sequence[ResponseReports | PatternReports | ExpandedReports | NoisyCounts],
+    evidence: Sequence[ResponseReports | PatternReports | ExpandedReports | NoisyCounts | CountedCells],
     settings: SamplerSettings,
 ) -> Chain:
     """NUTS on the shares of k items. Draws: theta (k,).
 
-    theta ~ Dirichlet of one of the rows of ``concentrations`` (or of the only one), which are equally likely.
+    theta ~ Dirichlet of one of the rows of ``concentrations`` (or of the only one), which are equally likely. Where the
+    number of rows is not public (`CountedCells`), the log of lambda is one more unknown, of every such piece.
     """
     alphas = np.atleast_2d(np.asarray(concentrations, np.float64))
     items = alphas.shape[1]
@@ -93,27 +95,36 @@ def simplex_chain(
         raise expected("concentration", alphas.tolist(), "to be two or more positive numbers")
     contrasts = np.linalg.qr(np.column_stack([np.ones(items), np.eye(items)[:, 1:]]))[0][:, 1:]
     flattest = 0.1 * min(1.0, float(alphas.min()))
+    counted = [piece for piece in evidence if isinstance(piece, CountedCells)]
 
-    def theta(t: Any) -> Any:
-        return jax.nn.softmax(contrasts @ t)
+    def log_theta(t: Any) -> Any:
+        return jax.nn.log_softmax(contrasts @ t[: items - 1])
+
+    def rate(t: Any, piece: CountedCells) -> Any:
+        return jnp.exp(t[items - 1 + counted.index(piece)])
 
     def target(t: Any, parts: Any, variances: Any) -> Any:
-        log_theta = jax.nn.log_softmax(contrasts @ t)
-        pieces = zip(evidence, parts, variances, strict=True)
-        likelihoods = sum(piece.log_likelihood(jnp.exp(log_theta), x, v) for piece, x, v in pieces)
+        logs = log_theta(t)
+        theta, likelihoods = jnp.exp(logs), jnp.sum(t[items - 1 :])  # lambda is flat, its logarithm is not
+        for piece, x, v in zip(evidence, parts, variances, strict=True):
+            latent = (rate(t, piece),) if isinstance(piece, CountedCells) else ()
+            likelihoods = likelihoods + piece.log_likelihood(theta, *latent, x, v)  # pyright: ignore[reportCallIssue]
         volumes = gammaln(alphas.sum(axis=1)) - gammaln(alphas).sum(axis=1)
-        return logsumexp(alphas @ log_theta + volumes) + likelihoods
+        return logsumexp(alphas @ logs + volumes) + likelihoods
 
     def information(t: Any, parts: Any, variances: Any) -> Any:
         return at_least(-jax.hessian(target)(t, parts, variances), flattest)
 
     def start(parts: Any, _: Any) -> Any:
-        pairs = zip(evidence, parts, strict=True)
+        pairs = list(zip(evidence, parts, strict=True))
         centres = [x[:items] for piece, x in pairs if isinstance(piece, ExpandedReports)]
-        return contrasts.T @ jnp.log(sum(centres) / len(centres)) if centres else jnp.zeros(items - 1)
+        first = contrasts.T @ jnp.log(sum(centres) / len(centres)) if centres else jnp.zeros(items - 1)
+        rates = [jnp.log(piece.rate_near(x)) for piece, x in pairs if isinstance(piece, CountedCells)]
+        return jnp.concatenate([first, jnp.array(rates)]) if rates else first
 
     def moments(piece: Any, t: Any) -> Any:
-        return piece.moments(theta(t))
+        latent = (rate(t, piece),) if isinstance(piece, CountedCells) else ()
+        return piece.moments(jnp.exp(log_theta(t)), *latent)
 
     geometry = Geometry(target, information, start, flattest, moments)
-    return laplace_preconditioned_nuts(evidence, geometry, lambda t: {"theta": theta(t)}, settings)
+    return laplace_preconditioned_nuts(evidence, geometry, lambda t: {"theta": jnp.exp(log_theta(t))}, settings)

@@ -45,7 +45,13 @@ class DPSGD(DescentSettings, Drawing):
         return 1
 
     def calibrated_mechanism(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None = None,
+        *,
+        filtered: bool = False,
     ) -> DescentPoint:
         """The descent with noise calibrated to the budget, or with the numbers that a release has."""
         loss = descent_loss(model, schema, self)

@@ -189,7 +189,13 @@ class PosteriorSample(DrawSettings, Drawing):
         return self.private == "record"
 
     def calibrated_mechanism(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None = None,
+        *,
+        filtered: bool = False,
     ) -> PosteriorDraws:
         """The loss with numbers calibrated to the budget, or with the numbers that a release has."""
         loss = loss_for(model, schema, self)

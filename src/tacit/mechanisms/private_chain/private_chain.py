@@ -43,7 +43,13 @@ class PrivateChain(ChainSettings, Drawing):
         return (JEWSON_2023,)
 
     def calibrated_mechanism(
-        self, model: Model, schema: Schema, budget: Guarantee, noise_parameters: NoiseParameters | None = None
+        self,
+        model: Model,
+        schema: Schema,
+        budget: Guarantee,
+        noise_parameters: NoiseParameters | None = None,
+        *,
+        filtered: bool = False,
     ) -> ChainDraws:
         """The chain with noise calibrated to the budget, or with the numbers that a release has."""
         loss = chain_loss(model, schema, self)
