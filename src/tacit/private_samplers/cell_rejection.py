@@ -38,6 +38,7 @@ from tacit.private_samplers.entropy_arrays import uniforms
 
 _MEAN_GAP = 1.0
 _MOST_WORK = 2 * 10**9  # cells times rows
+_MOST_CELLS = 4 * 10**6
 _AT_ONCE = 10**6
 _BLOCK = 256
 
@@ -47,9 +48,10 @@ def draw_in_cells(x: Any, y: Any, *, beta: float, weight: float, sd: float, draw
     density = _Density(np.asarray(x) * np.asarray(y)[:, None], beta, weight, sd, most_concave(beta))
     cells = split(density)
     shares = np.cumsum(np.exp(cells.log_masses - np.logaddexp.reduce(cells.log_masses)))
+    block = max(1, min(_BLOCK, _AT_ONCE // max(1, len(density.rows))))
     points: list[Any] = []
     while len(points) < draws:
-        u = uniforms((_BLOCK, 2 + density.size), source)
+        u = uniforms((block, 2 + density.size), source)
         picked = cells.take(np.minimum(np.searchsorted(shares, u[:, 0] * shares[-1]), len(shares) - 1))
         theta = picked.draw(u[:, 2:])
         log_ratio = density.log_values(theta) - picked.log_heights(theta)
@@ -129,7 +131,7 @@ def split(density: _Density) -> Cells:
     reach = np.full((1, density.size), density.reach)
     cells = _bounded(density, -reach, reach)
     work = len(density.rows)
-    while work < _MOST_WORK:
+    while work < _MOST_WORK and len(cells.gaps) < _MOST_CELLS:
         shares = np.exp(cells.log_masses - np.logaddexp.reduce(cells.log_masses))
         excess = shares * np.minimum(cells.gaps, 20.0)
         if excess.sum() < _MEAN_GAP:
