@@ -95,6 +95,15 @@ def infer(
 
     ``progress`` is told how far it is, in percent: whole numbers that add up to 100. True shows a bar, False none, and
     left out there is one on a terminal and in a notebook. Most of the first run of a plan goes into compiling.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> release = tacit.simulate(plan, n=600, seed=1).release
+    >>> posterior = tacit.infer(release, draws=500)
+    >>> posterior.title
+    'How many have smoker = yes?'
+
+    ```
     """
     if not isinstance(anyway, bool):
         raise expected("anyway", anyway, "to be True or False")

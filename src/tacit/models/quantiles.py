@@ -33,6 +33,12 @@ class Quantiles(CellFamily):
     whole numbers do. So a draw puts it at either end of the bin with probability 0.25 each, and otherwise where its
     mean place is that of evenly spread rows, or as near to it as can be. A 95% interval then never ends inside a bin
     that holds all the rest, and holds a bin whole that the noise leaves one chance in ten.
+
+    ```pycon
+    >>> tacit.Quantiles("age", probabilities=[0.5], edges=[30, 50, 70]).column
+    'age'
+
+    ```
     """
 
     family: ClassVar[str] = "quantiles"
