@@ -36,6 +36,7 @@ from score_mechanism import release, row_values, sensitivity
 from table_cases import CASES, Case
 
 import tacit
+from tacit.models.registry import SCORED
 from tacit.models.score_model import ScoreLink
 
 DELTA = 1e-6
@@ -121,7 +122,7 @@ def study(case: Case, epsilon: float, said: Any) -> dict[str, Any]:
     )
     settings = {"releases": said.releases, "draws": said.draws, "warmup": said.warmup, "seed": said.seed}
     found = tacit.calibrate_table(plan, case.frame(said.data), public=True, **settings)
-    names = [name for name in found.own if name.startswith("theta")] or list(found.own)
+    names = [name for name in found.own if name.startswith("theta") or case.family in SCORED] or list(found.own)
     own, own_sd = (np.array([found.own[name][i] for name in names]) for i in (0, 1))
     if said.fault == "pooled":
         x, y = case.rows(said.data)
@@ -153,7 +154,7 @@ def cell(case: Case, epsilon: float, said: Any) -> str:
         "case": case.name, "family": case.family, "epsilon": epsilon, "n": len(x), "releases": said.releases,
         "fault": said.fault, **study(case, epsilon, said),
     }  # fmt: skip
-    if not said.fault and case.family != "linear" and epsilon < 100 and len(x) <= 20_000:
+    if not said.fault and case.family not in ("linear", *SCORED) and epsilon < 100 and len(x) <= 20_000:
         from tacit.privacy.gaussian import mu_for
 
         rng = np.random.default_rng(zlib.crc32(f"{case.name} {epsilon:g} {said.seed} others".encode()))
@@ -217,7 +218,7 @@ def main() -> None:
         for epsilon in EPSILONS
         for case in CASES
         if (not only or case.name in only or f"{case.name}-{epsilon:g}" in only)
-        and not (said.fault and case.family == "linear")
+        and not (said.fault and case.family in ("linear", *SCORED))
     ]
     jobs.sort(key=lambda job: -len(job[0].schema))  # the longest first
     if said.processes == 1:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import tacit
+from tacit.models.registry import SCORED
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,12 @@ class Case:
 
     name: str
     table: str
-    family: str  # logistic, log, softplus, linear
+    family: str  # logistic, log, softplus, linear, or one that is released as scores in rounds alone
     formula: str
     schema: Mapping[str, Any]
     derived: Mapping[str, str] | None = None
     where: str | None = None
+    more: Mapping[str, Any] | None = None
 
     def model(self) -> Any:
         """The family with its formula."""
@@ -32,6 +34,8 @@ class Case:
             return tacit.LinearRegression(self.formula)
         if self.family == "logistic":
             return tacit.LogisticRegression(self.formula)
+        if self.family in SCORED:
+            return SCORED[self.family](self.formula, **(self.more or {}))
         return tacit.PoissonRegression(self.formula, link=self.family)
 
     def frame(self, folder: Path) -> Any:
@@ -112,4 +116,22 @@ CASES = (
          dict(systolic_bp1=(70, 230), age_years=(20, 80), bmi=(12, 90)), None, "age_years >= 20"),
     Case("costs", "insurance_charges", "linear", "charges ~ age + bmi + children",
          dict(charges=(0, 65000), age=(18, 65), bmi=(15, 55), children=(0, 6))),
+    Case("grades", "wine_quality", "ordinal", "quality ~ alcohol + volatile_acidity",
+         dict(quality=[3, 4, 5, 6, 7, 8, 9], alcohol=(8, 15), volatile_acidity=(0, 1.6))),
+    Case("sexes", "abalone", "multinomial", "sex ~ shell_weight", dict(sex=["M", "F", "I"], shell_weight=(0, 1.1))),
+    Case("births", "pima_diabetes", "negative-binomial-regression", "pregnancies ~ age + bmi",
+         dict(pregnancies=(0, 20), age=(20, 90), bmi=(15, 70))),
+    Case("family", "insurance_charges", "beta-binomial-regression", "children ~ age",
+         dict(children=(0, 5), age=(18, 65))),
+    Case("bills", "insurance_charges", "gamma-regression", "charges ~ age + smoker",
+         dict(charges=(0, 65000), age=(18, 65), smoker=YES)),
+    Case("systolic", "nhanes_2017_2018_extract", "student-regression", "systolic_bp1 ~ age_years + bmi",
+         dict(systolic_bp1=(70, 230), age_years=(20, 80), bmi=(12, 90)), None, "age_years >= 20"),
+    # No table here has times to an event. Age now, with whether diabetes has come, has the form of one.
+    Case("onset", "nhanes_2017_2018_extract", "weibull-survival", "age_years ~ bmi + gender",
+         dict(age_years=(0, 81), sick=YES, bmi=(12, 90), gender=["Male", "Female"]),
+         {"sick": "doctor_told_diabetes == 'yes'"}, "age_years >= 20", dict(event="sick")),
+    Case("onset-constant", "nhanes_2017_2018_extract", "exponential-survival", "age_years ~ bmi",
+         dict(age_years=(0, 81), sick=YES, bmi=(12, 90)),
+         {"sick": "doctor_told_diabetes == 'yes'"}, "age_years >= 20", dict(event="sick")),
 )  # fmt: skip

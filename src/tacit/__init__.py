@@ -36,11 +36,14 @@ from tacit.mechanisms.private_chain.private_chain import PrivateChain as Private
 from tacit.migrate import migrate as migrate
 from tacit.models.bernoulli import Bernoulli as Bernoulli
 from tacit.models.bernoulli import BetaPrior as BetaPrior
+from tacit.models.beta_binomial_regression import BetaBinomialRegression as BetaBinomialRegression
 from tacit.models.bounded_prior import BoundedPrior as BoundedPrior
 from tacit.models.categorical import Categorical as Categorical
 from tacit.models.categorical import DirichletPrior as DirichletPrior
 from tacit.models.exponential import Exponential as Exponential
 from tacit.models.exponential import GammaPrior as GammaPrior
+from tacit.models.exponential_survival import ExponentialSurvival as ExponentialSurvival
+from tacit.models.gamma_regression import GammaRegression as GammaRegression
 from tacit.models.geometric import Geometric as Geometric
 from tacit.models.histogram import Histogram as Histogram
 from tacit.models.likelihood import Likelihood as Likelihood
@@ -50,6 +53,8 @@ from tacit.models.linear_prior import LinearPrior as LinearPrior
 from tacit.models.logistic import LogisticRegression as LogisticRegression
 from tacit.models.mean import Mean as Mean
 from tacit.models.moment_prior import MomentPrior as MomentPrior
+from tacit.models.multinomial_regression import MultinomialRegression as MultinomialRegression
+from tacit.models.negative_binomial_regression import NegativeBinomialRegression as NegativeBinomialRegression
 from tacit.models.network import Network as Network
 from tacit.models.normal import Normal as Normal
 from tacit.models.normal import NormalPrior as NormalPrior
@@ -62,6 +67,9 @@ from tacit.models.quantiles import Quantiles as Quantiles
 from tacit.models.shares import Shares as Shares
 from tacit.models.softmax import SoftmaxRegression as SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
+from tacit.models.student_regression import StudentRegression as StudentRegression
+from tacit.models.survival_curve import SurvivalCurve as SurvivalCurve
+from tacit.models.weibull_survival import WeibullSurvival as WeibullSurvival
 from tacit.partial_sums import Partial as Partial
 from tacit.plan import Plan as Plan
 from tacit.posterior import Posterior as Posterior
@@ -100,6 +108,7 @@ __all__ = [
     "Audit",
     "Basis",
     "Bernoulli",
+    "BetaBinomialRegression",
     "BetaPrior",
     "BoundedPrior",
     "Bounds",
@@ -111,7 +120,9 @@ __all__ = [
     "Design",
     "DirichletPrior",
     "Exponential",
+    "ExponentialSurvival",
     "GammaPrior",
+    "GammaRegression",
     "Geometric",
     "Histogram",
     "InputError",
@@ -124,6 +135,8 @@ __all__ = [
     "Mean",
     "MeanPrior",
     "MomentPrior",
+    "MultinomialRegression",
+    "NegativeBinomialRegression",
     "Network",
     "Newton",
     "Normal",
@@ -156,8 +169,11 @@ __all__ = [
     "Simulation",
     "SoftmaxRegression",
     "StatisticalQuery",
+    "StudentRegression",
+    "SurvivalCurve",
     "TableCalibration",
     "TacitError",
+    "WeibullSurvival",
     "__version__",
     "audit",
     "bounds",

@@ -204,6 +204,30 @@ JU_2022 = Paper(
     _NEURIPS,
     2022,
 )
+LANGE_1989 = Paper(
+    "lange1989",
+    "article",
+    ("Lange, Kenneth L.", "Little, Roderick J. A.", "Taylor, Jeremy M. G."),
+    "Robust Statistical Modeling Using the t Distribution",
+    "Journal of the American Statistical Association",
+    1989,
+)
+LAWLESS_1987 = Paper(
+    "lawless1987",
+    "article",
+    ("Lawless, Jerald F.",),
+    "Negative Binomial and Mixed Poisson Regression",
+    "Canadian Journal of Statistics",
+    1987,
+)
+SUSARLA_1976 = Paper(
+    "susarla1976",
+    "article",
+    ("Susarla, V.", "Van Ryzin, J."),
+    "Nonparametric Bayesian Estimation of Survival Curves from Incomplete Observations",
+    "Journal of the American Statistical Association",
+    1976,
+)
 MCCULLAGH_1980 = Paper(
     "mccullagh1980",
     "article",

@@ -28,12 +28,13 @@ from tacit.release import Release
 from tacit.reports import Group, Reports
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
+from tacit.runtime.progress import Asked, Progress, shown
 from tacit.schema import Schema
 from tacit.statistics.accumulator import Accumulator, Sums
 
 if TYPE_CHECKING:
     from tacit.engines.engine import Engine, Job
-    from tacit.engines.reading import Announced, Progress
+    from tacit.engines.reading import Announced
     from tacit.sources.base import Batch, Source
 
 _log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def privatize(
     ledger: Ledger | str | Path | None = _UNSAID,
     dataset: str | None = None,
     engine: Any = "local",
-    progress: Progress | None = None,
+    progress: Asked = None,
 ) -> Release:
     """Spend the plan's budget on ``data`` and return the release.
 
@@ -58,21 +59,18 @@ def privatize(
     ledger; without a ledger it may be left out. ``engine`` says who reads the rows: "local" is as many threads as there
     are cores; a Dask ``Client`` or a ``SparkSession`` takes its workers, which must get at the same files. All of them
     find the same integers. ``progress`` is told how many rows were read, in steps of one size: where a file or a piece
-    ends may depend on what rows hold. Where the unit is a person, whose number of rows is a secret, it is told once,
-    of the rows that count; where n is not public, never. If it has a method ``expect``, that is called first, with the
-    number of rows or None.
+    ends may depend on what rows hold. True shows a bar, False none, and left out there is one on a terminal and in a
+    notebook. Where the unit is a person, whose number of rows is a secret, it is told once, of the rows that count;
+    where n is not public, never. If it has a method ``expect``, that is called first, with the number of rows or None.
 
     ``data`` may also be partials (see `partial`), whose sums are added up before the noise. Nobody may be in two of
     them.
     """
-    from tacit.engines.reading import guarded
-
     plan = as_plan(plan)
     if plan.mechanism.retired:
         raise InputError(
             "Expected plan to be one that is still made: it was read from a release of an earlier version."
         )
-    person = plan.mechanism.person
     if plan.filled:
         raise expected("weight", None, STAND_INS)
     partials = as_partials(data)
@@ -89,6 +87,22 @@ def privatize(
         raise expected("ledger", ledger, "to be a Ledger, the path of one, or None")
     if ledger is not None and not plan.mechanism.whole_rows:
         raise InputError("Expected ledger to be None: its totals are about rows; this plan protects responses alone.")
+    with shown(progress, "Reading rows", "rows") as told:
+        return _privatized(data, plan, partials, ledger, name, engine, told)
+
+
+def _privatized(
+    data: Any,
+    plan: Plan,
+    partials: Sequence[Partial] | None,
+    ledger: Ledger | str | Path | None,
+    name: str,
+    engine: Any,
+    progress: Progress | None,
+) -> Release:
+    """The release of rows or of partials: checked, paid, read."""
+    from tacit.engines.reading import guarded
+
     if partials is None:
         rows = reader(data, plan, engine, progress)
     else:
@@ -99,6 +113,7 @@ def privatize(
         check_address_space()
     plan.calibrated_mechanism().check_here()
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
+    person = plan.mechanism.person
     _log.info("privatize: %s from %s", plan.promise.symbols, "no ledger" if book is None else "a ledger")
     with uninterrupted():
         receipt = None

@@ -36,8 +36,9 @@ from tacit.models.score_round import ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.plan import Plan
 from tacit.posterior import Posterior
+from tacit.posterior.parts import PosteriorParts
 from tacit.posterior.score_sites import score_sites
-from tacit.posterior.tree import build_tree, check_screens, observed_data, posterior_axes
+from tacit.posterior.tree import check_screens, observed_data, posterior_axes
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.release import Release, as_release, check_disjoint
 from tacit.release import sites_in_order as sites_in_order
@@ -45,6 +46,7 @@ from tacit.reports import Group, Reports, as_reports, is_reports_file
 from tacit.runtime.chain import Chain, SamplerSettings
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.memory import check_address_space
+from tacit.runtime.progress import Asked, percent
 from tacit.runtime.quiet import quiet_compiler
 from tacit.schema import Schema
 
@@ -72,6 +74,7 @@ def infer(
     warmup: int = 500,
     num_leapfrog_steps: int | None = None,
     anyway: bool = False,
+    progress: Asked = None,
 ) -> Posterior:
     """Draw from p(parameters | release), the noise that privacy added included.
 
@@ -89,6 +92,9 @@ def infer(
 
     A posterior whose chains failed is refused: `RefusedError` says why and what to try, and the release stays as it is.
     ``anyway=True`` returns it all the same, with that as its first warning.
+
+    ``progress`` is told how far it is, in percent: whole numbers that add up to 100. True shows a bar, False none, and
+    left out there is one on a terminal and in a notebook. Most of the first run of a plan goes into compiling.
     """
     if not isinstance(anyway, bool):
         raise expected("anyway", anyway, "to be True or False")
@@ -123,10 +129,11 @@ def infer(
         values, said = numbers_of(problem, everything), problem.prior
         for _, group in groups:
             values += list(summary_of(problem.model, group.local_randomizer, group.values))
-    arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
+    with percent(progress, "Compiling and sampling"):
+        arrays, diagnostics = posterior_arrays(problem, name, settings, [values], chains=chains, seed=seed)
     evidence = [*everything, *(one.publish() for one in surveys)]
     dims, coords = posterior_axes(evidence)
-    tree = build_tree(
+    parts = PosteriorParts(
         {name: arrays[name][0] for name in dims if name in arrays},
         {name: array[0] for name, array in diagnostics.items()},
         dims,
@@ -142,7 +149,7 @@ def infer(
             **({"screens": json.dumps([one.to_plain() for one in screens])} if screens else {}),
         },
     )
-    posterior = Posterior(tree)
+    posterior = Posterior(parts)
     _log.info("infer: drawn, seed %d", seed)
     if not anyway and (failure := posterior.failure()) is not None:
         raise RefusedError(failure)
@@ -359,7 +366,9 @@ def posterior_arrays(
 
     central, unit = problem.released()
     released = np.array([[*(v / unit for v in row[:central]), *row[central:]] for row in values], np.float64)
-    arrays, diagnostics = run(_chain(problem, method, settings), released, chains=chains, seed=seed)
+    arrays, diagnostics = run(
+        _chain(problem, method, settings), released, chains=chains, seed=seed, purpose=(problem, method, settings)
+    )
     return {k: np.asarray(v) for k, v in arrays.items()}, {k: np.asarray(v) for k, v in diagnostics.items()}
 
 

@@ -12,7 +12,7 @@ from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.posterior.file import has_index
 from tacit.posterior.old_formats import open_old_posterior
-from tacit.posterior.tree import tree_of
+from tacit.posterior.tree import parts_of
 from tacit.release import Release
 from tacit.reports import Reports
 
@@ -44,4 +44,4 @@ def _posterior(path: Path) -> Posterior:
     if has_index(path):
         return Posterior.load(path)
     with open_old_posterior(path) as file:
-        return Posterior(tree_of(file, path))
+        return Posterior(parts_of(file, path))

@@ -223,3 +223,50 @@ def test_a_guesser_certifies_nothing():
     rng = np.random.default_rng(16)
     guesses = rng.standard_normal(RUNS), rng.standard_normal(RUNS)
     assert certified_epsilon(*guesses, delta=0.0, thresholds=THRESHOLDS) <= 0.05
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
+def test_the_mu_and_rho_of_a_bounded_range_are_reached_and_not_exceeded(epsilon):
+    """Records so far out that the loss is a step make the two-point pair at offset epsilon/2, which is the worst for
+    mu.
+
+    The planted fault: 0.97 of the mu that is charged is refuted by the exact curve.
+    """
+    from scipy.special import ndtri
+
+    from tacit.privacy import bounded_range
+    from tacit.privacy import gaussian as tradeoff
+
+    pair = beta_pair(epsilon)
+    mu = bounded_range.gdp_mu(epsilon)
+    assert pair.range <= epsilon * (1 + 1e-9)
+    for target in (0.0, 0.1 * epsilon, 0.3 * epsilon, 0.45 * epsilon):
+        assert pair.delta(target) <= tradeoff.delta(target, mu) * (1 + 1e-6)
+    ratio = pair.log_ratio
+    weights = np.exp(pair.log_density + pair.log_cells)
+    other = np.exp(pair.log_density_neighbour + pair.log_cells)
+    p, q = weights[ratio > 0].sum() / weights.sum(), other[ratio > 0].sum() / other.sum()
+    assert 0.97 * mu < ndtri(p) - ndtri(q) <= mu * (1 + 1e-6)
+    mean = float((weights / weights.sum()) @ ratio)  # the divergence of order 1
+    assert mean <= bounded_range.zcdp(epsilon) * (1 + 1e-6)
+
+
+def test_two_draws_cost_no_more_than_their_exact_delta():
+    """Two independent draws of the pair above: the exact delta of both, over all pairs of points, and the price."""
+    from tacit.privacy import bounded_range_draws
+
+    epsilon = 2.0
+    pair = beta_pair(epsilon)
+    first = np.exp(pair.log_density + pair.log_cells)
+    second = np.exp(pair.log_density_neighbour + pair.log_cells)
+    edges = np.linspace(pair.log_ratio.min(), pair.log_ratio.max(), 800)
+    place = np.digitize(pair.log_ratio, edges[1:-1])  # sums over cells are a post-processing: a lower bound
+    p = np.bincount(place, first / first.sum(), 799)
+    q = np.bincount(place, second / second.sum(), 799)
+    reached = []
+    for target in (0.0, 0.5, 1.0, 1.5):
+        found = np.maximum(np.multiply.outer(p, p) - math.exp(target) * np.multiply.outer(q, q), 0).sum()
+        price = bounded_range_draws.delta(epsilon, 2, target)
+        assert found <= price * (1 + 1e-9)
+        reached.append(found / price)
+    assert reached[2] > 0.99  # at epsilon/2 this pair's offset is the worst of all

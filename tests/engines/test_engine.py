@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.boundary import _job, collect, needed
-from tacit.cli.shared import pace
 from tacit.engines import engine as engine_module
 from tacit.engines import threads as threads_module
 from tacit.engines.clusters import Cluster
@@ -27,6 +26,7 @@ from tacit.engines.engine import Tally, gather, tally
 from tacit.engines.open import engine_of, opened_engine
 from tacit.engines.threads import Threads
 from tacit.errors import BROKEN, BrokenMediumError
+from tacit.runtime.progress import pace
 from tacit.sources import csv_file
 from tacit.sources.open import open_source
 from tacit.statistics.counts import Counts

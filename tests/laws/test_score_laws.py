@@ -121,6 +121,19 @@ def test_no_pair_of_records_beats_the_claim_and_one_comes_as_near_as_it_says(des
         assert l2_squared >= statistic.attained[1] * claimed.l2_squared
 
 
+@pytest.mark.parametrize("design", ["box", "interactions", pytest.param("splines", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("point", POINTS)
+def test_no_pair_beats_the_claim_about_the_observed_information(design, point):
+    """Seed 1. Planted: the claim about the expected information, which some pair beats at 0."""
+    statistic = sums(design, "softplus", point, observed=True)
+    claimed = statistic.sensitivity()
+    l1, l2_squared = searched(statistic, claimed.relative_scales, seed=1)
+    assert statistic.attained[0] * claimed.l1 <= l1 <= claimed.l1
+    assert statistic.attained[1] * claimed.l2_squared <= l2_squared <= claimed.l2_squared
+    planted = sums(design, "softplus", point).sensitivity()
+    assert point != "zero" or searched(statistic, planted.relative_scales, seed=1)[1] > planted.l2_squared
+
+
 @pytest.mark.parametrize("link", LINKS)
 def test_the_search_of_every_statistic_finds_no_more(link):
     """Seed 1, through `audit`'s own search: cells of every sort, exact arithmetic."""
@@ -301,6 +314,32 @@ def test_what_is_summed_is_the_score_and_the_information(link):
     np.testing.assert_allclose(omega / statistic.table.weight_unit, weight, atol=5e-4 * weight.max())
 
 
+def test_the_observed_information_is_the_second_derivative():
+    """Against second differences of the log-likelihood, to the rounding of the table; a row is on its own here, too."""
+    from scipy.special import gammainc
+
+    most = 12
+    table = score_tables.score_table("softplus", most, observed=True)
+    eta, step = np.array([-2.3, 0.1, 3.7, 9.2, 13.0]), 1e-4
+
+    def log_likelihood(eta, y):
+        mean = np.logaddexp(0, eta)
+        return np.log(gammainc(float(most), mean)) if y == most else y * np.log(mean) - mean
+
+    for y in (0, 5, 11, 12):
+        left, here, right = (log_likelihood(eta + shift, y) for shift in (-step, 0.0, step))
+        whole = np.rint(eta * score_tables.FINE).astype(np.int64)
+        _, weight = table.of_rows(whole, np.full(len(eta), y))
+        expected = (2 * here - left - right) / step**2
+        np.testing.assert_allclose(weight / table.weight_unit, expected, atol=1e-4)
+    assert alone(
+        sums("box", "softplus", "moderate", observed=True),
+        _parsed(sums("box", "softplus", "moderate"), _records(np.random.default_rng(6), 200)),
+    )
+    with pytest.raises(tacit.InputError, match="to be softplus"):
+        score_tables.score_table("log", most, observed=True)
+
+
 def test_a_row_can_be_anything():
     """Values beyond every bound, and a point as large as there is: whole numbers, none beyond what is claimed."""
     for link in LINKS:
@@ -320,7 +359,8 @@ def test_tables_are_the_same_everywhere():
         link: sha256(repr(score_tables.score_table(link, most)).encode()).hexdigest()[:16]
         for link, (_, most) in LINKS.items()
     }
-    assert found == TABLES
+    observed = repr(score_tables.score_table("softplus", 12, observed=True))
+    assert found | {"observed": sha256(observed.encode()).hexdigest()[:16]} == TABLES
 
 
 def test_a_count_beyond_the_clamp_weighs_less_and_every_other_row_the_same():
@@ -338,4 +378,9 @@ def test_a_count_beyond_the_clamp_weighs_less_and_every_other_row_the_same():
     assert score / table.score_unit == pytest.approx([-0.5, -5.0, -25.0, -30.0], rel=1e-4)
 
 
-TABLES = {"logistic": "fd176fe8ca99349c", "log": "f3bd9f781635d76b", "softplus": "33483331772b99b8"}
+TABLES = {
+    "logistic": "216c1993d9541171",
+    "log": "a0446df8928e88e9",
+    "softplus": "ad9d0a48549ef251",
+    "observed": "b732daeb110e9eb7",
+}

@@ -71,6 +71,7 @@ _ALL = (
     Medium("csv, crlf, no last newline", text_media.csv_crlf, TEXT, TEXT, portable=True),
     Medium("csv, byte order mark", text_media.csv_marked, TEXT, TEXT),
     Medium("tsv", text_media.tsv, TEXT, TEXT, portable=True),
+    Medium("csv, semicolons", text_media.csv_semicolons, TEXT, TEXT),
     Medium("csv of raw lines", text_media.csv_lines, TEXT, portable=True),
     Medium("csv by pandas", text_media.csv_by_pandas, TEXT, TEXT),
     Medium("csv folder", text_media.csv_folder, TEXT, TEXT, portable=True),

@@ -14,7 +14,7 @@ def _bytes(table: Table, delimiter: str = ",", end: str = "\n", *, last: bool = 
     """As Python's own writer has it, whatever the bytes are."""
     stream = io.StringIO(newline="")
     writer = module.writer(stream, delimiter=delimiter, lineterminator=end)
-    writer.writerow(table.names)
+    module.writer(stream, lineterminator=end, delimiter=delimiter, quoting=module.QUOTE_ALL).writerow(table.names)
     for row in table.rows:
         # It doubles the quotes of text, so text is what it gets: each byte a letter, and back to bytes below.
         cells = [_one_line(raw(cell).decode("latin-1")) for cell in row]
@@ -48,6 +48,11 @@ def csv_marked(table: Table, folder: Path) -> Path:
 
 def tsv(table: Table, folder: Path) -> Path:
     return _put(folder / "rows.tsv", _bytes(table, "\t"))
+
+
+def csv_semicolons(table: Table, folder: Path) -> Path:
+    """As spreadsheets of many countries write it."""
+    return _put(folder / "rows.csv", _bytes(table, ";"))
 
 
 def csv_lines(table: Table, folder: Path) -> Path:

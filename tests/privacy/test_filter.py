@@ -78,7 +78,8 @@ def _mu_squared_again(event):
         return float(event.mu_squared) if event.slack == 0 else math.inf
     if isinstance(event, RenyiEvent):
         return math.inf
-    return (2 * NormalDist().inv_cdf(1 / (1 + math.exp(-float(event.pure))))) ** 2
+    pure = float(event.pure) / (2 if isinstance(event, BoundedRangeEvent) else 1)
+    return (2 * NormalDist().inv_cdf(1 / (1 + math.exp(-pure)))) ** 2
 
 
 def _rho_again(event):
@@ -87,7 +88,8 @@ def _rho_again(event):
     if isinstance(event, RenyiEvent):
         return math.inf
     if isinstance(event, BoundedRangeEvent):
-        return float(event.pure) ** 2 / 8
+        e = float(event.pure)
+        return math.log(math.expm1(e) / e) - 1 + e / math.expm1(e)
     return float(event.pure) * math.tanh(float(event.pure) / 2)
 
 

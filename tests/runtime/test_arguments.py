@@ -31,7 +31,8 @@ def _texts(
     """The programs of a method before compilation: NUTS, and fresh noise where there is that."""
     import jax
 
-    from tacit.runtime.backend import _program, float64
+    from tacit.runtime.backend import float64
+    from tacit.runtime.stages import outlined
 
     budget = tacit.ApproxDP(epsilon, 1e-6) if normal else tacit.PureDP(epsilon)
     plan = tacit.Plan(model, schema, budget, tacit.AddNoise())
@@ -42,8 +43,8 @@ def _texts(
         inputs = jax.random.key(0), np.zeros(sites * len(plan.statistic().entries))
         found: list[str] = []
         for one in (chain.quick, chain.sure) if isinstance(chain, Either) else (chain,):
-            program, given, _ = _program(one, inputs)
-            found.append(program.lower(given, *inputs).as_text())
+            _, (program,) = outlined(one, inputs, in_stages=False)
+            found.append(program.as_text())
     return found
 
 
@@ -80,13 +81,14 @@ def test_another_model_changes_the_program() -> None:
 def test_what_is_an_argument_and_what_is_a_constant() -> None:
     import jax.numpy as jnp
 
-    from tacit.runtime.backend import _program, argument, float64
+    from tacit.runtime.backend import argument, float64
+    from tacit.runtime.stages import outlined
 
     def text(n: Any) -> str:
         with float64():
-            program, given, _ = _program(lambda x: {"sum": (x * n).sum()}, (jnp.ones(3),))
-            assert float(program(given, jnp.ones(3))[0]) == float(np.sum(n))
-            return program.lower(given, jnp.ones(3)).as_text()
+            outline, (program,) = outlined(lambda x: {"sum": (x * n).sum()}, (jnp.ones(3),), in_stages=False)
+            assert float(outline.call([program.compile()], [jnp.ones(3)])["sum"]) == float(np.sum(n))
+            return program.as_text()
 
     assert text(argument([1.0, 2.0, 3.0])) == text(argument([4.0, 5.0, 6.0]))
     assert text(np.array([1.0, 2.0, 3.0])) != text(np.array([4.0, 5.0, 6.0]))

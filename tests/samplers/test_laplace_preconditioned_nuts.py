@@ -96,7 +96,8 @@ def test_steps_that_do_not_rise_are_not_taken():
         return -jnp.sum((t - 3) ** 4) - jnp.sum(t**2)
 
     with float64():
-        peak = climb(target, lambda t: 0.2 * jnp.eye(2), jnp.zeros(2), steps=200)
+        peak, information = climb(target, lambda t: 0.2 * (1 + t[0]) * jnp.eye(2), jnp.zeros(2), steps=200)
+        assert np.allclose(np.asarray(information), 0.2 * (1 + float(peak[0])) * np.eye(2))
         assert np.allclose(np.asarray(jax.grad(target)(peak)), 0, atol=1e-3)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tacit.schema import Schema
 from tacit.sources import csv_file
 from tacit.sources.lines import split_block, split_line
-from tacit.sources.open import open_source
+from tacit.sources.open import header_of, open_source
 
 SCHEMA = Schema(x={"bounds": [0, 10], "missing": 7}, c=["a", "b", "c"], y=(-1, 1))
 
@@ -118,6 +118,43 @@ def test_tabs(tmp_path):
     path = tmp_path / "d.tsv"
     path.write_bytes(b'x\tc\n1\tb\n2,5\t"a\tb"\n')
     assert read(path) == [(1, 1), (7, 0)]
+
+
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        ("1;b\n1,5;b\n1.5;b\n", [(1, 1), (1.5, 1), (1.5, 1)]),
+        ('"2,5";"b"\n;\n', [(2.5, 1), (7, 0)]),
+        ("1.234,5;c\n1,2,3;c\n,5;c\n1,;c\n", [(7, 2), (7, 2), (0.5, 2), (1, 2)]),
+        ("1,5e0;a,b\n-1,0;b\n", [(1.5, 0), (0, 1)]),
+    ],
+)
+def test_semicolons_and_decimal_commas(tmp_path, body, rows):
+    path = tmp_path / "d.csv"
+    path.write_bytes(b"x;c\n" + body.encode())
+    assert read(path) == rows
+
+
+def test_the_header_alone_says_what_stands_between_cells(tmp_path):
+    path = tmp_path / "d.csv"
+    for header, names in {
+        "x;c": ("x", "c"),
+        'x;"a, b";c': ("x", "a, b", "c"),
+        "income, net;x;c": ("income, net", "x", "c"),
+        "x,c": ("x", "c"),
+        '"x;y;z",c': ("x;y;z", "c"),
+        "x;c,y": ("x;c", "y"),
+        "x": ("x",),
+    }.items():
+        for rows in ("1;2;3\n1,5;2\n", "1,2,3\n;,;,\n", "\n\n"):
+            path.write_text(header + "\n" + rows)
+            assert tuple(header_of(path)) == names
+
+
+def test_levels_of_a_file_with_semicolons_keep_their_commas(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("c;d\na,b;1\n")
+    assert read(path, Schema(c=["no", "a,b", "a.b"]), ["c"]) == [(1,)]
 
 
 def test_cells_that_are_not_utf8_are_no_level(tmp_path):

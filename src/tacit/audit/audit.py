@@ -11,6 +11,7 @@ Three kinds of evidence, the strongest that there is for each mechanism:
 from __future__ import annotations
 
 import json
+import logging
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +20,10 @@ from typing import Any
 from tacit.audit.check import Check
 from tacit.mechanisms.local import Local
 from tacit.plan import Plan, as_plan
+from tacit.runtime.progress import Asked, percent
 from tacit.version import __version__
 
+_log = logging.getLogger(__name__)
 _TIGHT = 0.9  # from this share of the promise on, a verdict says how tight it is
 
 
@@ -126,13 +129,22 @@ class Audit:
         return write_atomically(path, text.encode(), name="audit", overwrite=overwrite)
 
 
-def audit(plan: Plan | str | Path, *, runs: int = 2000, n: int = 10, level: float = 1e-6, seed: int = 0) -> Audit:
+def audit(
+    plan: Plan | str | Path,
+    *,
+    runs: int = 2000,
+    n: int = 10,
+    level: float = 1e-6,
+    seed: int = 0,
+    progress: Asked = None,
+) -> Audit:
     """Attack the mechanism of ``plan`` with made-up records, and say whether its promise holds.
 
     The mechanism runs ``runs`` times on each of two neighbouring data sets of ``n`` units, with fresh entropy from the
     operating system; 0 leaves that part out. Derived columns get any cells within their bounds, and every row counts,
     which is more than a table can bring about. A mechanism without fault is accused with a probability of at most
-    ``level``. ``seed`` is that of the search for the worst pair of records.
+    ``level``. ``seed`` is that of the search for the worst pair of records. ``progress`` is told how far it is, in
+    percent, as in `tacit.infer`.
     """
     from tacit.audit.audit_registry import checks_of
     from tacit.audit.effort import Effort
@@ -142,7 +154,9 @@ def audit(plan: Plan | str | Path, *, runs: int = 2000, n: int = 10, level: floa
     plan = replace(asked, schema=asked.schema.flat, derive={}, where=rows)  # any cells of derived columns, any rows
     effort = Effort(runs, n, level, seed)
     subject = plan.local_randomizer() if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
-    return Audit(asked, tuple(checks_of(subject, plan, effort)), runs, n, level, seed)
+    _log.info("audit: %s, %d runs on each of two data sets", plan.promise.symbols, runs)
+    with percent(progress, "Attacking"):
+        return Audit(asked, tuple(checks_of(subject, plan, effort)), runs, n, level, seed)
 
 
 def _any_row(plan: Plan) -> str | None:

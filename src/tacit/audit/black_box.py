@@ -34,7 +34,7 @@ def black_box(calibrated: CalibratedMechanism, plan: Plan, effort: Effort) -> li
     if effort.runs:
         pair, filling = _furthest(calibrated, plan, effort, records)
         outcomes = [
-            np.array([calibrated.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)], dtype=np.float64)
+            np.array([calibrated.cross(one, effort.n, OSEntropy()) for _ in effort.repeats()], dtype=np.float64)
             for one in collected(plan, pair, effort.n, filling)
         ]
         first, second = learnt_scores(*outcomes)

@@ -78,7 +78,7 @@ def _outcomes(calibrated: NoisySums, plan: Plan, effort: Effort, filling: Record
     centres: list[list[int]] = []
     for name, one in zip(("first", "second"), collected(plan, witness, effort.n, filling), strict=True):
         centre = [int(v) for v in one.totals]  # pyright: ignore[reportAttributeAccessIssue]
-        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)]
+        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in effort.repeats()]
         residual = np.array([_minus(run, centre) for run in runs], dtype=object)
         p_values |= {f"{name}: {test}": p for test, p in noise_tests(residual, calibrated.noise).items()}
         residuals.append(residual)

@@ -163,7 +163,7 @@ def _outcomes(
         ("first", "second"), distributions, collected(plan, records, pair.n, filling), strict=True
     ):
         size = calibrated.drawn.parameters
-        values = np.array([calibrated.cross(one, pair.n, OSEntropy())[:size] for _ in range(effort.runs)])
+        values = np.array([calibrated.cross(one, pair.n, OSEntropy())[:size] for _ in effort.repeats()])
         telling = pair.telling(values / calibrated.unit)
         if effort.runs >= LEAST_RUNS:
             p_values[f"{name}: fit"] = float(kstest(distribution.uniform(telling), "uniform").pvalue)

@@ -25,6 +25,7 @@ from tacit.models.score_noise import ScoreNoise
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan
 from tacit.statistics.score_region import POINT_UNIT
+from tacit.statistics.score_sums import ScoreSums
 
 _SIZES = (0.0, 1.0, 8.0)  # of the points' coefficients, in mapped units
 _RECORDS, _ROUNDS = 80, 6
@@ -38,8 +39,11 @@ def score_rounds(calibrated: ScoreRounds, plan: Plan, effort: Effort) -> list[Ch
     points = _points(calibrated, effort.seed)
     worst: dict[bool, Check] = {}
     pairs: dict[Point, list[tuple[Record, Record]]] = {point: [] for point in points}
-    for matrix in sorted({share > 0 for share in calibrated.matrix}):
-        place = [share > 0 for share in calibrated.matrix].index(matrix)
+    kinds = [share > 0 for share in calibrated.matrix]
+    for matrix in sorted(set(kinds)):
+        place = kinds.index(matrix)
+        if matrix and isinstance(calibrated.sums, ScoreSums) and calibrated.sums.observed:
+            place = len(kinds) - 1  # its information is another one, and larger
         for point in points:
             found = _search(calibrated, plan, effort, place, point)
             check = bounded(found, calibrated.sensitivity(place, point), calibrated.unit)
@@ -93,7 +97,7 @@ def _outcomes(calibrated: ScoreRounds, plan: Plan, effort: Effort, pair: tuple[R
     p_values: dict[str, float] = {}
     for name, one in zip(("first", "second"), collected(plan, pair, effort.n, fillings(plan)[0]), strict=True):
         centre = [int(v) for v in one.totals]  # pyright: ignore[reportAttributeAccessIssue]
-        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in range(effort.runs)]
+        runs = [calibrated.cross(one, effort.n, OSEntropy()) for _ in effort.repeats()]
         residual = np.array([[a - b for a, b in zip(run, centre, strict=True)] for run in runs], dtype=object)
         tests = noise_tests(residual, calibrated.noise_parameters.of_round(0))
         p_values |= {f"{name}: {test}": p for test, p in tests.items()}

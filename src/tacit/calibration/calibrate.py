@@ -8,7 +8,7 @@ Theorem 1). Any error on the way, in clamping, rounding, noise or inference, sho
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from tacit.models.score_model import ScorePrior
 from tacit.plan import Plan, as_plan
 from tacit.posterior.convergence import MOST_DIVERGING
 from tacit.posterior.tree import LATENT_N
+from tacit.runtime.progress import Asked, percent, share, tell
 
 PROBABILITIES = (0.5, 0.8, 0.95)
 _MANY_ROWS = 10_000  # from here on numpy's share of a simulation is large enough for threads to help
@@ -206,7 +207,7 @@ def calibrate(
     keep_draws: bool = False,
     misspecification: Misspecification | str | None = None,
     num_leapfrog_steps: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Asked = None,
 ) -> Calibration:
     """Simulate ``trials`` releases, infer all of them with one compiled program, and rank each true parameter.
 
@@ -227,6 +228,8 @@ def calibrate(
     With scores in rounds the width of the default prior follows from the release, and nothing could be drawn from it
     beforehand: coefficients have the standard deviation `tacit.models.score_model.USUAL_SD` here, unless ``prior`` has
     a ``theta_sd``.
+
+    ``progress`` is told how far it is, in percent, as in `tacit.infer`.
     """
     plan = as_plan(plan)
     local = isinstance(plan.mechanism, Local)
@@ -251,26 +254,29 @@ def calibrate(
     if departure is not None:
         restated = departure.restated(plan.model, plan.schema, problem.prior)
         problem = problem_of(plan, restated, n)
-    simulations: list[Simulation] = []
-    for simulation in _simulations(plan, n, [_trial_seed(seed, t) for t in range(trials)], problem.prior, departure):
-        simulations.append(simulation)
-        if progress is not None:
-            progress(1)
-    drawn = {name: [s.parameters[name] for s in simulations] for name in simulations[0].parameters}
-    if problem.unknown_n:
-        drawn[LATENT_N] = [s.n for s in simulations]
-    truths = _by_number(drawn, 0)
-    values = [s.numbers(problem.prior) for s in simulations]
-    keep = keep_draws or non_private
-    exact = None
-    if non_private:
-        # Another seed: private and non-private draws are independent, also where both come from the same formula.
-        sums, other = [s.exact for s in simulations], _trial_seed(seed, trials)
-        found = posterior_arrays(problem, "naive", few, sums, chains=1, seed=other)
-        exact = _studied(found, truths, sums, plan.statistic().unit, draws=draws, thin=1, keep=True, seed=other)
-    found = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
-    unit = 1 if local else problem.released()[1]
-    return _studied(found, truths, values, unit, draws=draws, thin=thin, keep=keep, seed=seed, non_private=exact)
+    keep, seeds = keep_draws or non_private, [_trial_seed(seed, trial) for trial in range(trials)]
+    with percent(progress, "Simulating, compiling and sampling"):
+        simulations: list[Simulation] = []
+        with share(0.2):
+            for one in _simulations(plan, n, seeds, problem.prior, departure):
+                simulations.append(one)
+                tell(1 / trials)
+        drawn = {name: [s.parameters[name] for s in simulations] for name in simulations[0].parameters}
+        if problem.unknown_n:
+            drawn[LATENT_N] = [s.n for s in simulations]
+        truths = _by_number(drawn, 0)
+        values = [s.numbers(problem.prior) for s in simulations]
+        exact = None
+        if non_private:
+            # Another seed: private and non-private draws are independent, also where both come from the same formula.
+            sums, other = [s.exact for s in simulations], _trial_seed(seed, trials)
+            with share(0.2):
+                found = posterior_arrays(problem, "naive", few, sums, chains=1, seed=other)
+            exact = _studied(found, truths, sums, plan.statistic().unit, draws=draws, thin=1, keep=True, seed=other)
+        with share(0.6 if non_private else 0.8):
+            found = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
+        unit = 1 if isinstance(plan.mechanism, Local) else problem.released()[1]
+        return _studied(found, truths, values, unit, draws=draws, thin=thin, keep=keep, seed=seed, non_private=exact)
 
 
 def _simulations(

@@ -13,6 +13,7 @@ from tacit.calibration.calibrate import Calibration, calibrate
 from tacit.errors import expected
 from tacit.plan import Plan
 from tacit.runtime.processes import workers
+from tacit.runtime.progress import tell
 
 _ARRAYS = ("ranks", "truths", "means", "sds", "intervals", "diagnostics", "released", "failed")
 
@@ -26,15 +27,13 @@ def calibrate_in_parts(plan: Plan, *, trials: int, seed: int, processes: int, **
         raise expected("processes", processes, "to be a whole number from 1 to 1024")
     if processes == 1 or not isinstance(trials, int) or trials < 2 * processes:
         return calibrate(plan, trials=trials, seed=seed, **options)
-    progress = options.pop("progress", None)
     shares = [trials // processes + (i < trials % processes) for i in range(processes)]
     parts = [(plan, share, _part_seed(seed, i), options) for i, share in enumerate(shares)]
     with workers(_part, parts) as started:
         found: list[Calibration] = []
         for one, share in zip(started, shares, strict=True):
             found.append(one.result())
-            if progress is not None:
-                progress(share)
+            tell(share / trials)
     return joined(found)
 
 
@@ -64,7 +63,7 @@ def _joined(values: Sequence[Any]) -> Any:
 
 
 def _part(plan: Plan, trials: int, seed: int, options: Mapping[str, Any]) -> Calibration:
-    return calibrate(plan, trials=trials, seed=seed, **options)
+    return calibrate(plan, trials=trials, seed=seed, progress=False, **options)
 
 
 def _part_seed(seed: int, part: int) -> int:

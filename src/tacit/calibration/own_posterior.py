@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.calibration.own_likelihood import LikelihoodDensity, likelihood_density
 from tacit.errors import expected
 from tacit.infer import check_settings, posterior_arrays
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.moment_regression import MomentRegression
@@ -53,6 +55,16 @@ def from_rows(problem: Problem, columns: Mapping[str, Any], times: Any, *, seed:
     return {"theta": _drawn(own, np.random.default_rng([seed, 0x0C7]))}
 
 
+def from_likelihood(problem: Problem, columns: Mapping[str, Any], times: Any, *, seed: int) -> dict[str, Any]:
+    """The same for a family that is a row's log-likelihood: its parameters by name."""
+    import numpy as np
+
+    model = problem.model
+    assert isinstance(model, LikelihoodModel)
+    draws = _drawn(likelihood_density(problem, columns, times), np.random.default_rng([seed, 0x0C7]))
+    return dict(model.named(draws, problem.schema, np))
+
+
 def _prior(problem: Problem, design: Any, response: Any, times: Any) -> tuple[Any, Any, float]:
     """Mean and sd of each coefficient in mapped units, and how far all of them together may lie from 0.
 
@@ -90,6 +102,11 @@ class _Density:
     mean: Any
     sd: Any
     radius: float
+
+    @property
+    def size(self) -> int:
+        """The number of distinct rows."""
+        return len(self.response)
 
     def log_density(self, thetas: Any) -> Any:
         """Up to a constant, for each of ``thetas`` (some, p)."""
@@ -158,14 +175,15 @@ def _rate(eta: Any, link: ScoreLink) -> tuple[Any, Any]:
     return np.logaddexp(0, eta), expit(eta)
 
 
-def _drawn(own: _Density, rng: Any) -> Any:
+def _drawn(own: _Density | LikelihoodDensity, rng: Any) -> Any:
     """Draws from the density, by importance resampling around its mode."""
     import numpy as np
 
     theta = _mode(own)
-    p, rows = len(theta), len(own.response)
+    p, rows = len(theta), own.size
     root = np.linalg.inv(np.linalg.cholesky(own.curvature(theta))).T
-    draws = 2 * int(np.clip(_PRODUCTS // rows, _FEWEST, _DRAWS) // 2)
+    products = _PRODUCTS // (20 if isinstance(own, LikelihoodDensity) else 1)
+    draws = 2 * int(np.clip(products // rows, _FEWEST, _DRAWS) // 2)
     freedom = 8 + 2 * p  # in many dimensions the length of a vector of few degrees of freedom varies too much
     half = rng.standard_normal((draws // 2, p))
     normal, chi = np.concatenate([half, -half]), np.tile(rng.chisquare(freedom, draws // 2) / freedom, 2)
@@ -179,7 +197,7 @@ def _drawn(own: _Density, rng: Any) -> Any:
     return proposed[np.minimum(np.searchsorted(np.cumsum(weight / weight.sum()), places), draws - 1)]
 
 
-def _mode(own: _Density) -> Any:
+def _mode(own: _Density | LikelihoodDensity) -> Any:
     """The mode of the log density: Newton's method, each step halved until it goes uphill."""
     import numpy as np
 

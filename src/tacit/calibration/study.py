@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from tacit.errors import InputError, expected
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.local import Local
 from tacit.plan import Plan, as_plan
+from tacit.runtime.progress import Asked, percent, share
 from tacit.version import __version__
 
 LEVEL = 1e-3
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +178,7 @@ def study(
     level: float = LEVEL,
     robust: bool = False,
     processes: int = 1,
-    progress: Callable[[int], None] | None = None,
+    progress: Asked = None,
 ) -> Study:
     """`calibrate` with a verdict; beside the non-private posterior where there is one.
 
@@ -192,18 +195,20 @@ def study(
         "method": method,
         "prior": prior,
         "draws": draws,
-        "progress": progress,
         "processes": processes,
     }
     compare = not isinstance(plan.mechanism, Local) and isinstance(plan.calibrated_mechanism(), NoisySums)
-    found = calibrate_in_parts(plan, **shared, non_private=compare)
     departed: dict[str, Calibration] = {}
     refused: dict[str, str] = {}
-    for name in MISSPECIFICATIONS if robust else ():
-        try:
-            departed[name] = calibrate_in_parts(plan, **shared, misspecification=name)
-        except InputError as error:
-            refused[name] = str(error)
+    departures = tuple(MISSPECIFICATIONS) if robust else ()
+    _log.info("calibrate: %s at n = %d, %d releases", plan.model.family, n, trials)
+    with percent(progress, "Simulating, compiling and sampling"), share(1 / (1 + len(departures))):
+        found = calibrate_in_parts(plan, **shared, non_private=compare)
+        for name in departures:
+            try:
+                departed[name] = calibrate_in_parts(plan, **shared, misspecification=name)
+            except InputError as error:
+                refused[name] = str(error)
     return Study(plan, _method(plan, method, prior, n), n, trials, seed, level, found, departed, refused)
 
 

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tacit.boundary import collect, needed
-from tacit.calibration.own_posterior import from_rows, from_sums
+from tacit.calibration.own_posterior import from_likelihood, from_rows, from_sums
 from tacit.errors import NO_ROWS, InputError, expected
 from tacit.infer import check_settings, method_for, numbers_of, posterior_arrays, problem_of
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.mechanism import CalibratedMechanism, Read
 from tacit.mechanisms.score_rounds import ScoreRounds
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Prior, Problem
 from tacit.models.moment_regression import MomentRegression
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.release import Release
+from tacit.runtime.progress import Asked, percent, share, tell
 from tacit.statistics.accumulator import Accumulator
 from tacit.version import __version__
 
@@ -155,7 +157,7 @@ def calibrate_table(
     level: float = LEVEL,
     draws: int = 500,
     warmup: int = 300,
-    progress: Callable[[int], None] | None = None,
+    progress: Asked = None,
 ) -> TableCalibration:
     """Release a public table ``releases`` times, infer every release, and compare with the rows' own posterior.
 
@@ -164,8 +166,9 @@ def calibrate_table(
     `privatize` takes, but for partials.
 
     The rows' own posterior has the same prior. For shares, one column and linear regression it is what the exact sums
-    give, which is all that the likelihood needs of the rows. For logistic and Poisson regression it comes from the
-    likelihood of every row; their exact sums would give the answer of rows with normally distributed covariates.
+    give, which is all that the likelihood needs of the rows. For logistic and Poisson regression, whose exact sums
+    would give the answer of rows with normally distributed covariates, and for families that are a row's log-likelihood
+    it comes from the likelihood of every row.
 
     ``seed`` makes the posterior draws repeatable; noise is new each time. ``level`` is the most that a posterior whose
     intervals hold the rows' own posterior mean 95 times in 100 is accused with, over all numbers together.
@@ -187,11 +190,13 @@ def calibrate_table(
     once = (
         rows.into(calibrated.accumulator()) if isinstance(calibrated, NoisySums) else None
     )  # they are always the same
-    for _ in range(releases):
-        values.append(_released(problem, plan, calibrated, rows.into if once is None else lambda _: once))
-        if progress is not None:
-            progress(1)
-    arrays, info = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
+    with percent(progress, "Releasing, compiling and sampling"):
+        with share(0.2):
+            for _ in range(releases):
+                values.append(_released(problem, plan, calibrated, rows.into if once is None else lambda _: once))
+                tell(1 / releases)
+        with share(0.8):
+            arrays, info = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
     return _compared(
         own, {name: array[:, 0] for name, array in arrays.items()}, info, (plan, chosen, rows.n, releases, seed, level)
     )
@@ -262,6 +267,8 @@ def _own(problem: Problem, calibrated: CalibratedMechanism, rows: _Rows, seed: i
     """Draws (draws, ...) of the rows' own posterior."""
     if isinstance(problem.model, MomentRegression):
         return from_rows(problem, *rows.whole(), seed=seed)
+    if isinstance(problem.model, LikelihoodModel):
+        return from_likelihood(problem, *rows.whole(), seed=seed)
     assert isinstance(calibrated, NoisySums)
     return from_sums(problem, rows.into(calibrated.accumulator())[1].totals, seed=seed)  # type: ignore[attr-defined]
 

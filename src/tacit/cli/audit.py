@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, print_json, progress, say
+from tacit.cli.shared import Json, Overwrite, PlanFile, Seed, asked_progress, print_json, say
 
 
 def audit(
@@ -32,8 +32,7 @@ def audit(
     if output is not None:
         check_apart(output, "output", plan=plan)
         check_writable(output, name="output", overwrite=overwrite)
-    with progress("Attacking", None):
-        found = tacit.audit(plan, runs=runs, n=n, level=level, seed=seed)
+    found = tacit.audit(plan, runs=runs, n=n, level=level, seed=seed, progress=asked_progress())
     if output is not None:
         found.save(output, overwrite=overwrite)
     if as_json:

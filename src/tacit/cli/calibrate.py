@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, PlanFile, PriorOption, Seed, print_json, prior_changes, progress, say
+from tacit.cli.shared import (
+    Json,
+    Overwrite,
+    PlanFile,
+    PriorOption,
+    Seed,
+    asked_progress,
+    print_json,
+    prior_changes,
+    say,
+)
 from tacit.errors import InputError, expected
 
 
@@ -84,19 +94,18 @@ def calibrate(
     if plots is not None:
         check_plots(plots, overwrite=overwrite)
     changes = prior_changes(prior or [])
-    with progress("Simulating and sampling", "releases") as advance:
-        found = study(
-            plan,
-            n=n,
-            trials=500 if trials is None else trials,
-            seed=seed,
-            method=method,
-            prior=changes,
-            level=LEVEL if level is None else level,
-            robust=robust,
-            processes=processes,
-            progress=advance,
-        )
+    found = study(
+        plan,
+        n=n,
+        trials=500 if trials is None else trials,
+        seed=seed,
+        method=method,
+        prior=changes,
+        level=LEVEL if level is None else level,
+        robust=robust,
+        processes=processes,
+        progress=asked_progress(),
+    )
     if output is not None:
         found.save(output, overwrite=overwrite)
     written: list[Path] = []
@@ -173,10 +182,9 @@ def _calibrate_table(
     from tacit.calibration.table import calibrate_table
 
     changes = prior_changes(prior or [])
-    with progress("Releasing and sampling", "releases") as advance:
-        found = calibrate_table(
-            plan, table, public=True, method=method, prior=changes, seed=seed, progress=advance, **given
-        )
+    found = calibrate_table(
+        plan, table, public=True, method=method, prior=changes, seed=seed, progress=asked_progress(), **given
+    )
     if output is not None:
         found.save(output, overwrite=overwrite)
     if as_json:

@@ -14,15 +14,16 @@ from tacit.cli.shared import (
     PlanFile,
     Seed,
     Tsv,
+    asked_progress,
     check_form,
     print_json,
     print_table,
     print_tsv,
-    progress,
     say,
     tell,
 )
 from tacit.errors import expected
+from tacit.runtime.progress import percent
 
 
 def design(
@@ -82,10 +83,10 @@ def design(
     said = {"expect": read_expect(expect or [], whole), "effect": read_effect(effect or [])}
     if check and whole.mechanism.kind == "newton":
         raise expected("check", True, "to be left out: for scores in rounds the widths are those of inference in full")
-    with progress("Studying", None):
-        found = tacit.design(whole, n=sizes, seed=seed, **said, **budgets)  # type: ignore[arg-type]
-        if plot is not None:
-            found.save_figure(plot, overwrite=overwrite)
+    settings: dict[str, Any] = {**said, **budgets}
+    found = tacit.design(whole, n=sizes, seed=seed, progress=asked_progress(), **settings)
+    if plot is not None:
+        found.save_figure(plot, overwrite=overwrite)
     compared = None
     if check:
         from dataclasses import replace
@@ -93,7 +94,7 @@ def design(
         from tacit.design.check import compare
 
         cell = found.cells[-1]
-        with progress("Inferring", None):
+        with percent(asked_progress(), "Inferring"):
             compared = compare(replace(found.plan, budget=cell.budget), n=cell.n, seed=seed).table()
     if as_json:
         print_json(found.to_plain() if compared is None else {**found.to_plain(), "check": compared})

@@ -16,14 +16,14 @@ from tacit.cli.shared import (
     Seed,
     Tsv,
     Verbose,
+    alarm,
+    asked_progress,
     check_form,
     print_json,
     print_table,
     print_tsv,
     prior_changes,
-    progress,
     say,
-    talk,
     tell,
 )
 
@@ -64,8 +64,8 @@ def infer(
     import tacit
     from tacit._support.files import check_apart, check_writable
     from tacit.models.regression import Regression
+    from tacit.posterior.cut_rows import cut_rows
 
-    talk(verbose)
     check_form(as_json, as_tsv)
     for path in release:
         check_apart(output, "output", release=path)
@@ -73,21 +73,21 @@ def infer(
         check_apart(output, "output", screen=path)
     check_writable(output, name="output", overwrite=overwrite)
     changes = prior_changes(prior or [])
-    with progress("Sampling", None):
-        posterior = tacit.infer(
-            release,
-            same_rows=same_rows,
-            disjoint=disjoint,
-            screen=screen or (),
-            method=method,
-            prior=changes,
-            seed=seed,
-            chains=chains,
-            draws=draws,
-            warmup=warmup,
-            anyway=anyway,
-        )
-        posterior.save(output, overwrite=overwrite)
+    posterior = tacit.infer(
+        release,
+        same_rows=same_rows,
+        disjoint=disjoint,
+        screen=screen or (),
+        method=method,
+        prior=changes,
+        seed=seed,
+        chains=chains,
+        draws=draws,
+        warmup=warmup,
+        anyway=anyway,
+        progress=asked_progress(),
+    )
+    posterior.save(output, overwrite=overwrite)
     rows = posterior.summary()
     natural = posterior.coefficients() if isinstance(posterior.plan.model, Regression) else ()
     if as_json:
@@ -108,7 +108,7 @@ def infer(
         return
     grave = posterior.grave_warnings()
     for warning in grave:
-        say(f"Do not rely on this yet: {warning}")
+        alarm(f"Do not rely on this yet: {warning}")
     say(posterior.title)
     for effect in posterior.effects():
         tell(f"  {effect.sentence}")
@@ -129,6 +129,9 @@ def infer(
             f"The method has {len(rows)} parameters, with at least {least:.0f} effective draws each; --verbose shows "
             "them all."
         )
+    for one in posterior.releases:
+        if (cut := cut_rows(one)) is not None:
+            say(cut.sentence())
     for assumption in posterior.assumes:
         say(f"Assumes: {assumption}.")
     say(f"Saved: {output}. A page for people: tacit report {shlex.quote(str(output))} -o report.html")

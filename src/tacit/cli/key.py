@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.commands import Commands
 from tacit.cli.shared import Json, print_json, say
 
-app = typer.Typer(help="Keys to sign releases with.", no_args_is_help=True)
+app = Commands(help="Keys to sign releases with.", no_args_is_help=True)
 
 
 @app.command()

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.commands import Commands
 from tacit.cli.shared import Json, print_json, say
 from tacit.privacy.neighbours import REPLACE_ONE
 
-app = typer.Typer(help="What has been spent on each dataset, and what is left.", no_args_is_help=True)
+app = Commands(help="What has been spent on each dataset, and what is left.", no_args_is_help=True)
 
 _File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQLite file.", show_default=False)]
 

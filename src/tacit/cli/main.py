@@ -35,6 +35,7 @@ from tacit.cli import (
     report,
     screen,
 )
+from tacit.cli.commands import Commands
 from tacit.cli.order import InOrder
 from tacit.cli.shared import (
     EngineName,
@@ -43,16 +44,14 @@ from tacit.cli.shared import (
     PlanFile,
     Seed,
     Tsv,
-    Verbose,
+    asked_progress,
     check_form,
     print_json,
     print_table,
     print_tsv,
-    progress,
     save_or_print,
     say,
     say_lines,
-    talk,
     tell,
 )
 from tacit.errors import InputError, RefusedError, TacitError, expected
@@ -62,7 +61,7 @@ from tacit.version import __version__
 _FEW = 12  # statistics that `check` shows
 _NO_MEMORY = "Expected the machine to have enough memory for this."
 
-app = typer.Typer(
+app = Commands(
     name="tacit",
     cls=InOrder,
     help="Differentially private Bayesian inference: a small private release in, an honest posterior out.",
@@ -163,7 +162,6 @@ def privatize(
     engine: EngineName = "local",
     overwrite: Overwrite = False,
     as_json: Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Spend privacy on rows that you hold, and write the release."""
     import tacit
@@ -171,7 +169,6 @@ def privatize(
     from tacit.engines.open import opened_engine
     from tacit.report.plan_text import about_responses
 
-    talk(verbose)
     if (ledger is None) != no_ledger or (ledger is not None and dataset is None):
         raise InputError(
             "Expected either --ledger FILE with --dataset NAME, which `tacit ledger new FILE --dataset NAME --epsilon "
@@ -181,8 +178,8 @@ def privatize(
         check_apart(output, "output", plan=plan, data=path, ledger=ledger)
     check_writable(output, name="output", overwrite=overwrite)
     rows = data[0] if len(data) == 1 else data
-    with opened_engine(engine) as chosen, progress("Reading rows", "rows") as advance:
-        release = tacit.privatize(rows, plan, ledger=ledger, dataset=dataset, engine=chosen, progress=advance)
+    with opened_engine(engine) as chosen:
+        release = tacit.privatize(rows, plan, ledger=ledger, dataset=dataset, engine=chosen, progress=asked_progress())
     save_or_print(release, output, overwrite=overwrite, what="release")
     if as_json:
         print_json({**{k: v for k, v in release.to_plain().items() if k != "plan"}, "release": str(output)})
@@ -214,9 +211,8 @@ def randomize(
 
     check_apart(output, "output", plan=plan, data=data)
     check_writable(output, name="output", overwrite=overwrite)
-    with progress("Randomising", None):
-        reports = tacit.randomize_rows(data, plan, dataset=dataset)
-        reports.save(output, overwrite=overwrite)
+    reports = tacit.randomize_rows(data, plan, dataset=dataset)
+    reports.save(output, overwrite=overwrite)
     if as_json:
         print_json({**reports.header(), "reports": str(output)})
         return

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.commands import Commands
 from tacit.cli.shared import Json, Overwrite, print_json, say
 
-app = typer.Typer(help="Sign a release, or check its signature.", no_args_is_help=True)
+app = Commands(help="Sign a release, or check its signature.", no_args_is_help=True)
 
 _File = Annotated[Path, typer.Argument(metavar="RELEASE", help="The release, a JSON file.", show_default=False)]
 

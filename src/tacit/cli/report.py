@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, print_json, progress, say, say_lines
+from tacit.cli.shared import Json, Overwrite, asked_progress, print_json, say, say_lines
 from tacit.errors import expected
+from tacit.runtime.progress import percent
 
 if TYPE_CHECKING:
     from tacit.calibration.simulate import Simulation
@@ -47,7 +48,7 @@ def report(
     loaded = tacit.Posterior.load(posterior)
     keys = [PublicKey.load(path) for path in key or []]
     simulation = _simulation(loaded) if truth else None
-    with progress("Drawing", None):
+    with percent(asked_progress(), "Writing the page"):
         tacit.write_report(
             loaded, output, overwrite=overwrite, ledger=ledger, simulation=simulation, quick=quick, keys=keys
         )

@@ -9,7 +9,8 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,11 +19,14 @@ from rich.console import Console
 
 from tacit._support.printable import spelled_out
 from tacit.errors import InputError, RefusedError, TacitError, expected
+from tacit.runtime.progress import Progress, shown
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Tsv = Annotated[bool, typer.Option("--tsv", help="Print the table with tabs between its cells, for scripts.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more, and log what is done to standard error.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more, and log what is done to standard error.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it is there.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="Who reads the rows: local, dask, tcp://HOST:PORT (a Dask scheduler) or spark.")
@@ -36,13 +40,42 @@ Seed = Annotated[int, typer.Option("--seed", help="Makes the result repeatable."
 
 def say(line: str) -> None:
     """Print one line of a result. What it names may come from a stranger: nothing in it can begin another line."""
-    print(spelled_out(line), flush=True)
+    if not quiet():
+        print(spelled_out(line), flush=True)
 
 
-def talk(verbose: bool) -> None:
-    """Send the log of `tacit` to standard error, where it was asked for."""
-    if not verbose:
-        return
+def alarm(line: str) -> None:
+    """Print a line that nobody may miss: a result like any other, and on standard error where results are not asked."""
+    print(spelled_out(line), file=sys.stderr if quiet() else sys.stdout, flush=True)
+
+
+def quiet() -> bool:
+    """Whether this command was called with --quiet."""
+    return _quiet.get()
+
+
+@contextmanager
+def hushed(asked: bool) -> Generator[None]:
+    """Nothing is said in here, if that was asked for."""
+    token = _quiet.set(asked)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+def asked_progress() -> bool | None:
+    """A bar where somebody sits before it, and none with --quiet."""
+    return False if quiet() else None
+
+
+def progress(what: str, unit: str) -> AbstractContextManager[Progress | None]:
+    """A bar for whatever counts rows itself."""
+    return shown(asked_progress(), what, unit)
+
+
+def talk() -> None:
+    """Send the log of `tacit` to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("%(asctime)s %(message)s", "%H:%M:%S"))
     logger = logging.getLogger("tacit")
@@ -127,6 +160,8 @@ def print_tsv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """Print a table for people, the first ``left`` columns flush left: as wide as the terminal, or else 120 columns."""
+    if quiet():
+        return
     from rich.table import Table
 
     table = Table(box=None, header_style="" if os.environ.get("NO_COLOR") else "bold", pad_edge=False)
@@ -135,47 +170,3 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left:
     for row in rows:
         table.add_row(*map(spelled_out, row))
     Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False).print(table)
-
-
-@contextmanager
-def progress(what: str, unit: str | None) -> Generator[Any]:
-    """A bar or spinner on standard error, on a terminal only; yields a function to call with what was done."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _done: None
-        return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
-    if unit is not None:
-        columns[2:2] = [BarColumn(20), TaskProgressColumn(), TextColumn("{task.fields[said]}")]
-    with Progress(*columns, console=console, transient=True) as bar:
-        yield _Bar(bar, bar.add_task(what, total=None, said=""), unit or "")
-
-
-class _Bar:
-    """What is called with so many more done; `expect` says how many there will be, where that is known."""
-
-    def __init__(self, bar: Any, task: Any, unit: str) -> None:
-        self._bar, self._task, self._unit = bar, task, unit
-
-    def expect(self, total: int | None) -> None:
-        self._bar.update(self._task, total=total)
-
-    def __call__(self, done: int) -> None:
-        self._bar.advance(self._task, done)
-        task = self._bar.tasks[self._task]
-        self._bar.update(self._task, said=pace(task.completed, task.total, task.elapsed or 0.0, self._unit))
-
-
-def pace(done: float, total: float | None, seconds: float, unit: str) -> str:
-    """How far it is, how fast it goes, and how long it will take at this pace."""
-    words = f"{done:,.0f} {unit}" if total is None else f"{done:,.0f} of {total:,.0f} {unit}"
-    if seconds < 0.5 or not done:
-        return words
-    speed = done / seconds
-    words += f", {speed:,.0f} {unit}/s"
-    if total is None:
-        return words
-    left = max(total - done, 0) / speed
-    return f"{words}, {left:,.0f} s left" if left < 120 else f"{words}, {left / 60:,.0f} min left"

@@ -11,6 +11,7 @@ from tacit.infer import prior_for
 from tacit.models.prior_draws import clamped_share, prior_draws
 from tacit.plan import Plan
 from tacit.runtime.chain import Arrays
+from tacit.runtime.progress import tell
 
 PRIOR_DRAWS = 2_000
 PARAMETERS = 24
@@ -38,4 +39,10 @@ def widths_at(
     noises = [noise_of(one) for one in plans]
     points = Points.of(plans[0], draws, truths, seed)
     evidence = [points.evidence(one, noise) for one, noise in zip(plans, noises, strict=True)]
-    return {(size, place): points.compared(one, size) for size in sizes for place, one in enumerate(evidence)}
+    tell(0.5)  # what follows is known for every n at once
+    found: dict[tuple[int, int], dict[str, TableWidths]] = {}
+    for size in sizes:
+        for place, one in enumerate(evidence):
+            found[size, place] = points.compared(one, size)
+            tell(0.5 / (len(sizes) * len(evidence)))
+    return found

@@ -27,6 +27,7 @@ from tacit.models.score_method import score_prior
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import Round
 from tacit.plan import Plan
+from tacit.runtime.progress import share
 from tacit.statistics.score_region import POINT_UNIT
 from tacit.statistics.score_sums import LARGEST
 
@@ -59,7 +60,8 @@ def simulated_rounds(
     for group in groups.values():
         problem = group[0][1]
         values = [one for _, _, numbers in group for one in numbers]
-        drawn, _ = posterior_arrays(problem, method_for(problem, None), settings, values, chains=1, seed=seed)
+        with share(1 / len(groups)):
+            drawn, _ = posterior_arrays(problem, method_for(problem, None), settings, values, chains=1, seed=seed)
         assert isinstance(problem.model, MomentRegression)
         found = problem.model.coefficients({"theta": drawn["theta"][:, 0]}, problem.schema)
         ends = {name: np.diff(np.quantile(one, [0.025, 0.975], axis=1), axis=0)[0] for name, one in found.items()}

@@ -14,6 +14,7 @@ Laplace noise by its variance. `check` runs the real inference beside it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -26,10 +27,12 @@ from tacit.models.model import Prior
 from tacit.models.regression import Regression
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import Guarantee
+from tacit.runtime.progress import Asked, percent
 
 if TYPE_CHECKING:
     from tacit.design.table_widths import TableWidths
 
+_log = logging.getLogger(__name__)
 _MOST_ROWS = 10**12
 _MOST_CELLS = 400
 
@@ -142,6 +145,7 @@ def design(
     effect: Mapping[str, float] | None = None,
     parameters: int | None = None,
     seed: int = 0,
+    progress: Asked = None,
 ) -> Design:
     """What each number of rows and each budget would buy, from the plan alone.
 
@@ -155,6 +159,7 @@ def design(
 
     ``parameters`` is how many of these tables there are; for other families so many parameters are drawn from the
     ``prior``, which is the family's default unless changed. Left out it is 24, and 4 to 12 for scores in rounds.
+    ``progress`` is told how far it is, in percent, as in `tacit.infer`.
     """
     plan = as_plan(plan)
     sizes = _sizes(n, plan)
@@ -167,16 +172,18 @@ def design(
     ):
         raise expected("parameters", parameters, "to be a whole number from 4 to 1000")
     said = expected_columns(plan, expect, effect)
-    if isinstance(plan.model, Regression):
-        from tacit.design.regressions import guessed, regression_widths
+    _log.info("design: %s, %d numbers of rows, %d budgets", plan.model.family, len(sizes), len(plans))
+    with percent(progress, "Studying"):
+        if isinstance(plan.model, Regression):
+            from tacit.design.regressions import guessed, regression_widths
 
-        widths, clamped = regression_widths(plans, sizes, said, prior, parameters, seed)
-        unknown = guessed(plan, said)
-    else:
-        from tacit.design.families import family_widths
+            widths, clamped = regression_widths(plans, sizes, said, prior, parameters, seed)
+            unknown = guessed(plan, said)
+        else:
+            from tacit.design.families import family_widths
 
-        widths, clamped = family_widths(plans, sizes, prior, parameters, seed)
-        unknown = ()
+            widths, clamped = family_widths(plans, sizes, prior, parameters, seed)
+            unknown = ()
     cells = [
         Cell(size, one.budget, _expectations(widths[size, place])) for size in sizes for place, one in enumerate(plans)
     ]

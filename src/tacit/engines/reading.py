@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tacit.errors import BROKEN, BrokenMediumError
+from tacit.runtime.progress import Progress
 from tacit.sources.base import Source, broken
 
-Progress = Callable[[int], None]
 Result = TypeVar("Result")
 
 STEP = 2**16  # rows that progress is told of at once

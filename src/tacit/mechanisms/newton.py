@@ -34,6 +34,7 @@ from tacit.statistics.clipped_scores import ClippedScores
 from tacit.statistics.score_sums import ScoreSums
 
 _PURE = ((0.4, 0.25, 0.35), (0.5, 0.0, 0.0))  # few rounds and one matrix: Laplace noise on every entry of it is dear
+_LITTLE_NOISE = 400  # mu^2 from which the last round has the observed information, where that is another one
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,10 @@ class Newton(Central):
             raise expected("rounds", noise_parameters.kind, f"to be {ScoreNoise.kind}")
         laplace = isinstance(budget, PureDP)
         own, step = self._of_family(model, schema)
+        price = whole_price(budget, self.kind)
         sums = replace(own, laplace=laplace, empty=self.unit is not None)
+        if isinstance(sums, ScoreSums) and sums.link == "softplus" and not laplace:
+            sums = replace(sums, observed=price >= _LITTLE_NOISE)
         shares, matrix = self.schedule(len(sums.coordinates), budget)
         if noise_parameters is not None and (self.rounds, self.shares, self.matrix) == (None, None, None):
             # The default of the tacit that made it may have been another one; its price is worked out from its scales.
@@ -150,7 +154,7 @@ class Newton(Central):
             step,
             shares,
             matrix,
-            whole_price(budget, self.kind),
+            price,
             record,
             noise_parameters,
         )

@@ -136,6 +136,8 @@ class ScoreRounds(CalibratedMechanism):
             score, diagonal, *_ = self.past.rounds[place].scales
             ratio = rounded_ratio(Fraction(diagonal, score))
         sums = replace(self.sums, share=share or Fraction(1, 2), ratio=ratio)
+        if isinstance(sums, ScoreSums) and place < self.passes - 1:  # earlier points are not where the posterior is
+            sums = replace(sums, observed=False)
         return self._released(sums.at(tuple(point), matrix=share > 0), place)
 
     def sensitivity(self, place: int, point: Sequence[int]) -> Sensitivity:

@@ -107,26 +107,31 @@ class CellFamily(Model, LocalModel):
         return rng.dirichlet(rows[rng.integers(len(rows))]).reshape(table.shape)
 
     def cell_rows(self, shares: Any, schema: Schema, n: int, rng: Any) -> Arrays:
-        """n rows whose cells have these shares; numbers are uniform within their bin."""
+        """n rows whose cells have these shares."""
         import numpy as np
 
         table = self.table(schema)
         flat = np.maximum(np.asarray(shares, np.float64).reshape(-1), 0.0)
         codes = rng.choice(table.cells, size=n, p=flat / flat.sum())
         group, inner = np.divmod(codes, table.shape[1])
-        cells: Arrays = {}
-        if isinstance(table.inner, Bins):
-            edges = np.asarray(table.inner.places)
-            cells[table.inner.column] = edges[inner] + (edges[inner + 1] - edges[inner]) * rng.random(n)
-        else:
-            levels = schema.category(self.column).levels
-            cells[self.column] = [levels[code] for code in inner]
+        cells = self.inner_cells(inner, schema, rng)
         if table.by is not None:
             for name, own in reversed(list(zip(table.by.columns, table.by.levels, strict=True))):
                 levels = schema.category(name).levels
                 cells[name] = [levels[code] for code in group % len(own)]
                 group = group // len(own)
         return cells
+
+    def inner_cells(self, codes: Any, schema: Schema, rng: Any) -> Arrays:
+        """Raw cells for the places of bins or levels within a group: uniform within a bin."""
+        import numpy as np
+
+        inner = self.table(schema).inner
+        if isinstance(inner, Bins):
+            edges = np.asarray(inner.places)
+            return {inner.column: edges[codes] + (edges[codes + 1] - edges[codes]) * rng.random(len(codes))}
+        levels = schema.category(self.column).levels
+        return {self.column: [levels[code] for code in codes]}
 
     @property
     def methods(self) -> Mapping[str, Method]:

@@ -82,12 +82,14 @@ def in_mapped_units(statements: Sequence[Statement], design: DesignMatrix, respo
     return {places[name]: (slopes[places[name]], mean - offset[places[name]], sd) for name, mean, sd in statements}
 
 
-def of_single_coefficients(statements: Sequence[Statement], design: DesignMatrix) -> dict[int, tuple[float, float]]:
+def of_single_coefficients(
+    statements: Sequence[Statement], design: DesignMatrix, response: Scaled | None = None
+) -> dict[int, tuple[float, float]]:
     """Mean and sd of each named coefficient in mapped units, by its place; refuses one that moves with others."""
     import numpy as np
 
     found: dict[int, tuple[float, float]] = {}
-    for place, (row, mean, sd) in in_mapped_units(statements, design, None).items():
+    for place, (row, mean, sd) in in_mapped_units(statements, design, response).items():
         if np.count_nonzero(row) > 1:
             name = design.names[place]
             raise expected("prior", name, "to be a coefficient that does not move with others when numbers are centred")

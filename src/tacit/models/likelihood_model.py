@@ -28,11 +28,18 @@ class MadeUpRows(NamedTuple):
     """Stand-in rows: arrays (m, G, ...) by name, the covariates of each row still standard normal.
 
     ``base`` (m, G) is the logarithm of what a response weighs beside its density: of the interval that it stands for.
+    ``low`` and ``high`` are what covariates lie between.
     """
 
     rows: Mapping[str, Any]
     base: Any
     covariates: Any
+    low: Any = 0.0
+    high: Any = 0.0
+
+    def placed(self, mean: Any, root: Any, np: Any) -> Any:
+        """The covariates of a normal distribution, those beyond the ends moved there, which real ones do not pass."""
+        return np.clip(mean + self.covariates @ root.T, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,10 @@ class LikelihoodModel(Model):
     def covariates(self, schema: Schema) -> int:
         """How many of the first coordinates multiply a covariate, the constant among them: `inputs` has them as x."""
         return 0
+
+    def blocks(self, schema: Schema) -> int:
+        """How many linear predictors there are: as many times `covariates` are the first coordinates."""
+        return 1
 
     def clipped_scores(self, schema: Schema) -> ClippedScores:
         """The sums of scores and information at 0."""

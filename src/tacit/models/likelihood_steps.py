@@ -26,6 +26,7 @@ _PADDED = 8  # rounds, so that one compiled program serves all of a plan
 _TRUST = 0.7  # how far an information is believed to be from that of stand-in rows, relative to it
 _FARTHEST = 16.0  # by which the two may differ
 _USUAL_VARIANCE = 0.12  # of a column in mapped units
+_SETTLING, _WIDEST = 6, 4.0  # corrections of the covariates' mean and covariance, before ends
 
 
 @dataclass(frozen=True)
@@ -51,42 +52,61 @@ def fitted(
 ) -> AnchoredFit:
     """The anchor for what was released: the last point, moved ``moves`` times towards the estimate around it.
 
-    Each move is of limited size, as stand-in rows are bent for where they are taken from.
+    Each move is of limited size, as stand-in rows are bent for where they are taken from. Of several places the one is
+    kept around which what was released is likeliest: far from every round nothing would count, and nothing would fit.
     """
     from tacit.runtime.backend import float64, on_processor
 
     p = len(rounds[0].point)
     values = _clean(values)
     mean, root = _covariates(model.covariates(schema), rounds, values, n)
-    prior_mean, prior_sd = settled_prior(model, schema, rounds, values, n, said)
     padding = -len(rounds) % _PADDED
     points = np.array([*(one.point for one in rounds), *[rounds[-1].point] * padding])
     scores = np.array([*(value[:p] for value in values), *[np.zeros(p)] * padding])
     noise = np.array([one.score_scale * (2**0.5 if one.laplace else 1.0) for one in rounds] + [_NO_ROUND] * padding)
-    anchor, x = np.array(rounds[-1].point, float), model.covariates(schema)
+    anchor, x, blocks = np.array(rounds[-1].point, float), model.covariates(schema), model.blocks(schema)
     with float64(), on_processor():
         prepare, predict = _programs(model, schema)
+        for _ in range(_SETTLING):
+            near = prepare(anchor, np.eye(p), points, scores, noise, mean, root, np.float64(n))
+            mean, root = _corrected(x, rounds, values, np.asarray(near["products"]), mean, root, n)
+        placed = model.made_up_rows(schema).placed(mean, root, np) if x else np.zeros((1, 0))
+        prior_mean, prior_sd = model.coordinate_prior(
+            said, placed.mean(axis=0), np.sqrt(np.maximum(placed.var(axis=0), 1e-4)), schema
+        )
         covariates = (mean, root, np.float64(n))
 
-        def bent() -> Any:
+        def around() -> tuple[Any, dict[str, Any], Any]:
             near = prepare(anchor, np.eye(p), points, scores, noise, *covariates)
-            return _bend(rounds, values, {name: np.asarray(one) for name, one in near.items()}, p)
-
-        for _ in range(moves):
-            bend = bent()
+            bend = _bend(rounds, values, {name: np.asarray(one) for name, one in near.items()}, p)
             near = prepare(anchor, bend, points, scores, noise, *covariates)
-            weights = np.linalg.inv(noise[:, None, None] ** 2 * np.eye(p) + np.asarray(near["extra"]))
+            return bend, near, np.linalg.inv(noise[:, None, None] ** 2 * np.eye(p) + np.asarray(near["extra"]))
+
+        best, kept = np.inf, (anchor, np.eye(p))
+        for move in range(moves + (moves > 1)):
+            bend, near, weights = around()
+            missed = scores - np.asarray(near["means"])
+            misfit = np.einsum("ki,kij,kj->", missed, weights, missed) - np.linalg.slogdet(weights)[1].sum()
+            misfit += np.sum(((anchor - prior_mean) / prior_sd) ** 2)
+            if misfit < best:
+                best, kept = misfit, (anchor, bend)
+            if move == moves:
+                break
             found = _climbed(
                 lambda t, near=near, bend=bend, centre=anchor: predict(t, centre, bend, near["scores"], *covariates),
                 *(scores, weights, prior_mean, prior_sd, anchor),
             )
             step = found - anchor
-            size = np.hypot(step[:x] @ mean, np.linalg.norm(root.T @ step[:x])) / _REACH if x else 0.0
-            size = max(float(size), float(np.abs(step[x:]).max(initial=0.0)) / _SCALAR_REACH)
+            own = step[: x * blocks].reshape(blocks, x)  # of each linear predictor
+            size = np.sqrt(((own @ placed.T) ** 2).mean(axis=1)).max(initial=0.0) / _REACH
+            size = max(float(size), float(np.abs(step[x * blocks :]).max(initial=0.0)) / _SCALAR_REACH)
             anchor = np.clip(anchor + step / max(1.0, size), -LIMIT, LIMIT)
             if size < 1e-3:
                 break
-        bend = bent()
+        if moves > 1:
+            anchor, bend = kept
+        else:
+            bend = kept[1]
     return AnchoredFit(anchor, bend, mean, root, prior_mean, prior_sd)
 
 
@@ -94,9 +114,8 @@ def settled_prior(
     model: LikelihoodModel, schema: Schema, rounds: Sequence[Round], values: Sequence[Any], n: float, said: ScorePrior
 ) -> tuple[Any, Any]:
     """Mean and sd of each coordinate, as the covariates are found to be spread."""
-    mean, root = _covariates(model.covariates(schema), rounds, _clean(values), n)
-    sd = np.sqrt(np.maximum(np.diag(root @ root.T), 1e-4))
-    return model.coordinate_prior(said, mean, sd, schema)
+    fit = fitted(model, schema, rounds, values, n, said, 0)
+    return fit.prior_mean, fit.prior_sd
 
 
 def _clean(values: Sequence[Any]) -> list[Any]:
@@ -140,24 +159,61 @@ def next_point(
 
 def _covariates(x: int, rounds: Sequence[Round], values: Sequence[Any], n: float) -> tuple[Any, Any]:
     """Mean and root of the covariance of covariates, by the first released matrix, rows weighed by their scores."""
-    mean, covariance = np.eye(max(x, 1))[0, :x], np.diag([0.0] * min(x, 1) + [_USUAL_VARIANCE] * max(x - 1, 0))
+    found = _seen(x, rounds, values, n)
+    if x < 2 or found is None:
+        return np.eye(max(x, 1))[0, :x], _root(np.diag([0.0] * min(x, 1) + [_USUAL_VARIANCE] * max(x - 1, 0)))
+    gram, noise, _ = found
+    mean = np.concatenate([[1.0], np.clip(gram[0, 1:] / (1 + (noise / 0.5) ** 2), -1.0, 1.0)])
+    trust = 1 / (1 + (noise / _USUAL_VARIANCE) ** 2)
+    inner = trust * (gram[1:, 1:] - np.outer(mean[1:], mean[1:])) + (1 - trust) * _USUAL_VARIANCE * np.eye(x - 1)
+    return mean, _root(_capped(positive(inner, max(trust * noise / 2, 1e-6))))
+
+
+def _corrected(
+    x: int, rounds: Sequence[Round], values: Sequence[Any], products: Any, mean: Any, root: Any, n: float
+) -> tuple[Any, Any]:
+    """Covariates under which stand-in rows, weighed by their own scores, have the first released matrix."""
+    found = _seen(x, rounds, values, n)
+    if x < 2 or found is None:
+        return mean, root
+    gram, noise, place = found
+    own = products[place][:x, :x]
+    own = own / max(own[0, 0], 1e-12)
+    moved = (gram[0, 1:] - own[0, 1:]) / (1 + (noise / 0.5) ** 2)
+    changed = np.concatenate([[1.0], np.clip(mean[1:] + moved, -_WIDEST, _WIDEST)])
+    theirs = positive(gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]), max(noise / 2, 1e-6))
+    ours = np.linalg.cholesky(positive(own[1:, 1:] - np.outer(own[0, 1:], own[0, 1:]), 1e-6))
+    whiten, trust = np.linalg.inv(ours), 1 / (1 + (noise / _USUAL_VARIANCE) ** 2)
+    lengths, vectors = np.linalg.eigh(whiten @ theirs @ whiten.T)
+    lengths = np.clip(lengths, 1 / _FARTHEST, _FARTHEST) ** (trust / 2)
+    turn = ours @ (vectors * lengths) @ vectors.T @ whiten @ root[1:, 1:]
+    return changed, _root(_capped(turn @ turn.T + 1e-6 * np.eye(x - 1), _WIDEST))
+
+
+def _seen(x: int, rounds: Sequence[Round], values: Sequence[Any], n: float) -> tuple[Any, float, int] | None:
+    """The first released matrix of covariates over that of the constant, the scale of its noise, and its place."""
     first = next((i for i, one in enumerate(rounds) if one.matrix), None)
-    if x > 1 and first is not None:
-        p = len(rounds[0].point)
-        upper = symmetric(values[first][p : p + p * (p + 1) // 2], p)[:x, :x]
-        scale = rounds[first].matrix_scale * (1.5 if rounds[first].laplace else 1.0)
-        weight = max(upper[0, 0], 1e-3 * n, scale)
-        gram, noise = upper / weight, scale / weight
-        mean[1:] = np.clip(gram[0, 1:] / (1 + (noise / 0.5) ** 2), -1.0, 1.0)
-        trust = 1 / (1 + (noise / _USUAL_VARIANCE) ** 2)
-        inner = trust * (gram[1:, 1:] - np.outer(mean[1:], mean[1:])) + (1 - trust) * _USUAL_VARIANCE * np.eye(x - 1)
-        inner = positive(inner, max(trust * noise / 2, 1e-6))
-        spread = np.sqrt(np.maximum(np.diag(inner), 1.0))
-        covariance[1:, 1:] = inner / np.outer(spread, spread)
-    root = np.zeros((x, x))
-    if x > 1:
-        root[1:, 1:] = np.linalg.cholesky(covariance[1:, 1:])
-    return mean, root
+    if first is None:
+        return None
+    p = len(rounds[0].point)
+    upper = symmetric(values[first][p : p + p * (p + 1) // 2], p)[:x, :x]
+    scale = rounds[first].matrix_scale * (1.5 if rounds[first].laplace else 1.0)
+    weight = max(upper[0, 0] if x else 0.0, 1e-3 * n, scale)
+    return upper / weight, scale / weight, first
+
+
+def _capped(inner: Any, most: float = 1.0) -> Any:
+    spread = np.sqrt(np.maximum(np.diag(inner) / most, 1.0))
+    return inner / np.outer(spread, spread)
+
+
+def _root(inner: Any) -> Any:
+    """The lower triangular root of a covariance of covariates, of all of them or of all but the constant."""
+    x = len(inner) if len(inner) and inner[0, 0] == 0 else len(inner) + 1
+    inner = inner[len(inner) - x + 1 :, len(inner) - x + 1 :] if len(inner) else inner
+    root = np.zeros((x, x)) if len(inner) else np.zeros((0, 0))
+    root[1:, 1:] = np.linalg.cholesky(inner)
+    return root
 
 
 def _bend(rounds: Sequence[Round], values: Sequence[Any], near: dict[str, Any], p: int) -> Any:
@@ -191,7 +247,7 @@ def stand_in_of(model: LikelihoodModel, schema: Schema) -> Callable[[Any, Any, A
     def build(mean: Any, root: Any, n: Any) -> StandInRows:
         rows = {name: jnp.asarray(values) for name, values in made.rows.items()}
         if model.covariates(schema):
-            x = jnp.clip(mean + made.covariates @ root.T, -3.0, 3.0)
+            x = made.placed(mean, root, jnp)
             rows["x"] = jnp.broadcast_to(x[:, None, :], (*made.base.shape, x.shape[1]))
         return StandInRows(densities, rows, jnp.asarray(made.base), clip, n)
 
@@ -220,8 +276,9 @@ def _programs(model: LikelihoodModel, schema: Schema) -> tuple[Callable[..., Any
         sizes = jnp.where(noise < _NO_ROUND, jnp.maximum(sizes, 0.0), 0.0)
         shares = jnp.minimum(BEND**2 * sizes / scale, _DOUBT**2)
         extra = jnp.maximum(extra, 2 / (1 + len(anchor)) * shares * sizes)
+        near["means"] = means
         near["extra"] = near["scatter"] + extra[:, None, None] * own
-        return {name: near[name] for name in ("information", "steps", "scores", "products", "extra", "doubt")}
+        return {name: near[name] for name in ("information", "steps", "scores", "means", "products", "extra", "doubt")}
 
     def predict(t: Any, anchor: Any, bend: Any, scores: Any, mean: Any, root: Any, n: Any) -> Any:
         stand_in = build(mean, root, n)

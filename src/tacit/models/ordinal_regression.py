@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from tacit._support.printable import in_prose
 from tacit.bibliography import MCCULLAGH_1980, Paper
-from tacit.errors import expected
 from tacit.models.effects import EffectDraws, EffectScale, effects_of_coefficients
 from tacit.models.likelihood_regression import LikelihoodRegression, Scalar
 from tacit.models.model import Example
+from tacit.models.responses import Density, LevelResponse, level_response
 from tacit.models.support import POSITIVE
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
@@ -39,34 +39,27 @@ class OrdinalRegression(LikelihoodRegression):
         schema = Schema(health=["bad", "fair", "good", "very good"], age=(18, 90), sex=["f", "m"])
         return (Example(cls("health ~ age + sex"), schema, {"theta_sd": 1.0}, quick=False, always=False),)
 
+    def response(self, schema: Schema) -> LevelResponse:
+        """Levels in their order."""
+        return level_response(self.design(schema).formula.response, schema, 3, _MOST_LEVELS, ", in their order")
+
     def levels(self, schema: Schema) -> tuple[str, ...]:
         """The levels of the response, as text."""
-        (name,) = self.response_columns(schema)
-        found = tuple(str(level) for level in schema.category(name).levels)
-        if not 3 <= len(found) <= _MOST_LEVELS:
-            raise expected("levels", len(found), f"of {name!r} to be 3 to {_MOST_LEVELS}, in their order")
-        return found
+        return tuple(str(level) for level in schema.category(self.response(schema).name).levels)
 
     def scalars(self, schema: Schema) -> tuple[Scalar, ...]:
         """The logarithm of each gap between cuts."""
         levels = self.levels(schema)
         return tuple(Scalar(f"gap[{level}]", 0.0, 1.0) for level in levels[1:-1])
 
-    def response_inputs(self, columns: Mapping[str, Any], schema: Schema) -> Arrays:
-        """The level's place."""
-        import numpy as np
-
-        (name,) = self.response_columns(schema)
-        return {"y": np.asarray(columns[name], np.int64)}
-
-    def response_density(self, schema: Schema) -> Callable[[Any, Any, Any], Any]:
+    def density(self, schema: Schema) -> Density:
         """A difference of two logistic distribution functions."""
         import jax
         import jax.numpy as jnp
 
-        def density(row: Any, eta: Any, s: Any) -> Any:
+        def at(y: Any, eta: Any, s: Any) -> Any:
             cuts = jnp.concatenate([jnp.zeros(1), jnp.cumsum(jnp.exp(s))])
-            y, last = row["y"], len(s) + 1
+            last = len(s) + 1
             low, width = cuts[jnp.maximum(y - 1, 0)], jnp.exp(s)[jnp.clip(y - 1, 0, len(s) - 1)]
             # P(low < z < low + width) = F(low + width - eta) F(eta - low) (1 - e^-width)
             above = jnp.where(y == 0, 0.0, jax.nn.log_sigmoid(eta - low))
@@ -74,27 +67,18 @@ class OrdinalRegression(LikelihoodRegression):
             inner = (y > 0) & (y < last)
             return above + below + jnp.where(inner, jnp.log(-jnp.expm1(-width)), 0.0)
 
-        return density
-
-    def responses(self, schema: Schema) -> tuple[Arrays, Any]:
-        """Every level."""
-        import numpy as np
-
-        places = np.arange(len(self.levels(schema)))[None]
-        return {"y": places}, np.zeros(places.shape)
+        return Density(at)
 
     def scalars_named(self, s: Any, schema: Schema, np: Any) -> Arrays:
         """The gaps."""
         return {"gap": np.exp(s)}
 
-    def draw_response(self, eta: Any, parameters: Arrays, schema: Schema, rng: Any) -> Arrays:
-        """The level that a logistic variable around eta falls into."""
+    def draw_response(self, eta: Any, parameters: Arrays, schema: Schema, rng: Any) -> Any:
+        """The place of the level that a logistic variable around eta falls into."""
         import numpy as np
 
-        (name,) = self.response_columns(schema)
-        levels = schema.category(name).levels
         cuts = np.concatenate([[0.0], np.cumsum(parameters["gap"])])
-        return {name: [levels[place] for place in np.searchsorted(cuts, eta + rng.logistic(size=len(eta)))]}
+        return np.searchsorted(cuts, eta + rng.logistic(size=len(eta)))
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
         """How many times the odds of a higher level, of any level, a step of each covariate goes with."""

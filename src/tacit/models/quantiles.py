@@ -19,7 +19,7 @@ from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.cell_table import Bins, CellTable
 
-_AT_AN_END = 0.06  # that a quantile lies at either end of its bin: more than the 0.025 that an interval leaves out
+_AT_AN_END = 0.25  # that a quantile lies at either end of its bin: well above the 0.025 that an interval leaves out
 _MOST = 100
 
 
@@ -29,9 +29,10 @@ class Quantiles(CellFamily):
 
     ``quantile`` is about the population that the rows are a sample of, ``rows_quantile`` about the rows. Values pile up
     at bounds, so rows at either bound are counted apart, and a quantile may be the bound itself. Else counts say in
-    which bin a quantile lies and not where in it. A draw puts it at the share f of the bin's width on average, f as if
-    rows were spread evenly over the bin, and anywhere in the bin otherwise: at either end with probability 0.06, else
-    at v^((1 - f) / f), v uniform, which has mean f. So a 95% interval never ends inside a bin that holds all the rest.
+    which bin a quantile lies and not where in it: rows may be spread evenly over the bin, or all lie at one place, as
+    whole numbers do. So a draw puts it, with probability 0.5, where evenly spread rows would have it, and at either end
+    of the bin with probability 0.25. A 95% interval then never ends inside a bin that holds all the rest, and holds a
+    bin whole that the noise leaves one chance in ten.
     """
 
     family: ClassVar[str] = "quantiles"
@@ -166,7 +167,7 @@ class Quantiles(CellFamily):
 def _quantiles(weights: Any, uniform: Any, edges: Any, levels: Any, xp: Any) -> Any:
     """(draws, groups, levels) from the weights (draws, groups, bins) and a uniform number (draws, groups) each.
 
-    One number decides the place in the bin for all levels, so that quantiles rise with their level in every draw.
+    One number decides for all levels whether they lie at an end of their bin, so that quantiles rise with their level in every draw.
     """
     total = xp.sum(weights, axis=2, keepdims=True)
     below = xp.cumsum(weights, axis=2) / xp.maximum(total, 1e-300)
@@ -175,7 +176,7 @@ def _quantiles(weights: Any, uniform: Any, edges: Any, levels: Any, xp: Any) -> 
     bins = xp.sum(below[:, :, None, 1:-1] < levels[:, None] - 1e-12, axis=3)
     low = xp.take_along_axis(below, bins, axis=2)
     high = xp.take_along_axis(below, bins + 1, axis=2)
-    f = xp.clip((levels - low) / xp.maximum(high - low, 1e-300), 0.02, 0.98)
-    v = xp.clip((uniform - _AT_AN_END) / (1 - 2 * _AT_AN_END), 0.0, 1.0)[..., None]
-    place = v ** ((1 - f) / f)
+    evenly = xp.clip((levels - low) / xp.maximum(high - low, 1e-300), 0.0, 1.0)
+    uniform = uniform[..., None]
+    place = xp.where(uniform < _AT_AN_END, 0.0, xp.where(uniform > 1 - _AT_AN_END, 1.0, evenly))
     return edges[bins] + (edges[bins + 1] - edges[bins]) * place

@@ -27,6 +27,15 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Ribbon:
+    """The area between two lines over the same places."""
+
+    x: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True)
 class Mark:
     """A vertical line at ``x``."""
 
@@ -48,9 +57,9 @@ class Bar:
 class Plot:
     """A picture with one x axis from ``low`` to ``high`` and heights from 0 to ``top``.
 
-    ``bands`` are lines with the area beneath them filled. ``label`` says in words what is to be seen, for those who
-    cannot see it. ``texts`` are the read-outs at evenly spaced places from ``low`` to ``high``. ``across`` and ``up``
-    name the axes; with ``up`` the heights get ticks as well.
+    ``bands`` are lines with the area beneath them filled, ``ribbons`` areas between two lines. ``label`` says in words
+    what is to be seen, for those who cannot see it. ``texts`` are the read-outs at evenly spaced places from ``low`` to
+    ``high``. ``across`` and ``up`` name the axes; with ``up`` the heights get ticks as well.
     """
 
     name: str
@@ -60,6 +69,7 @@ class Plot:
     top: float
     lines: Sequence[Line] = ()
     bands: Sequence[Line] = ()
+    ribbons: Sequence[Ribbon] = ()
     bars: Sequence[Bar] = ()
     marks: Sequence[Mark] = ()
     texts: Sequence[str] = field(default=())
@@ -70,6 +80,9 @@ class Plot:
         """The markup; every text in it is escaped."""
         parts = [*self._frame()]
         parts += [f'<polygon class="band" points="{self._points(band, closed=True)}"/>' for band in self.bands]
+        for one in self.ribbons:
+            edge = Line([*one.x, *reversed(one.x)], [*one.high, *reversed(one.low)])
+            parts.append(f'<polygon class="band" points="{self._points(edge)}"/>')
         parts += [self._bar(bar) for bar in self.bars]
         parts += [
             f'<polyline class="curve {escape(line.style)}" points="{self._points(line)}"/>' for line in self.lines

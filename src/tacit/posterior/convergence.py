@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,18 +39,20 @@ def finite(posterior: Posterior) -> bool:
 
 def divergent(posterior: Posterior) -> float:
     """The share of draws whose trajectory diverged; 0 for methods that have none."""
-    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
-    return float(stats["diverging"].values.mean()) if "diverging" in stats else 0.0
+    found = posterior.diagnostic("diverging")
+    return 0.0 if found is None else float(found.mean())
 
 
 def r_hat(values: Any) -> float:
     """R-hat of one number from its draws (chains, draws); not a number where one chain or one value is all there is."""
     import numpy as np
 
+    from tacit.posterior import mixing
+
     if len(values) < 2 or bool((values == values[0, 0]).all()):
         return math.nan
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places: infinite R-hat
-        return float(array_stats().rhat(values))
+        return mixing.r_hat(values)
 
 
 def _largest_r_hat(posterior: Posterior) -> float:
@@ -75,21 +74,3 @@ def _r_hat_by_chance(posterior: Posterior) -> float:
     if each < 2:
         return math.inf
     return math.sqrt((each - 1 + float(fdtri(halves - 1, halves * (each - 1), 1 - _FALSE_ALARM))) / each)
-
-
-@cache
-def array_stats() -> Any:
-    """ArviZ's statistics of arrays; it looks for its settings in the home as it is imported, and fails without one."""
-    homeless = False
-    try:
-        Path.home()
-    except RuntimeError:
-        homeless = True
-        os.environ["HOME"] = os.devnull
-    try:
-        import arviz_stats.base
-
-        return vars(arviz_stats.base)["array_stats"]
-    finally:
-        if homeless:
-            del os.environ["HOME"]

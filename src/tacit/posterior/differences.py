@@ -6,21 +6,23 @@ from itertools import product
 from typing import Any
 
 from tacit.errors import did_you_mean, expected
+from tacit.posterior.parts import PosteriorParts
 
 
-def differences_of(array: Any, name: str, to: str | None) -> dict[str, Any]:
+def differences_of(parts: PosteriorParts, name: str, to: str | None) -> dict[str, Any]:
     """Draws (chains, draws) of each group less the group ``to``, the first one unless said, by the text of both.
 
-    ``array`` is a variable of a posterior whose first axis behind chains and draws is the group.
+    The first axis of the parameter ``name`` behind chains and draws is the group.
     """
-    if "group" not in array.dims:
+    labelled = parts.labels(name)
+    if "group" not in dict(labelled):
         raise expected("parameter", name, "to be about groups: one of a model with `by`")
-    groups = [str(label) for label in array["group"].values]
+    groups = dict(labelled)["group"]
     reference = groups[0] if to is None else to
     if reference not in groups:
         raise expected("to", to, f"to be a group: {', '.join(groups[:20])}{did_you_mean(str(to), groups)}")
-    values = array.values
-    axes = [[str(label) for label in array[axis].values] for axis in array.dims[3:]]
+    values = parts.draws[name]
+    axes = [labels for _, labels in labelled[1:]]
     base = groups.index(reference)
     found: dict[str, Any] = {}
     for g, group in enumerate(groups):

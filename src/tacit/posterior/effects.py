@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ def effect_draws(posterior: Posterior, draws: dict[str, Any]) -> list[EffectDraw
     """
     plan = posterior.plan
     own = [name for name in plan.model.site_parameters if name in draws]
-    sites = [str(site) for site in posterior.tree["posterior"]["site"].values] if "site" in _axes(posterior) else []
+    sites = posterior.parts.coords["site"] if "site" in posterior.parts.axes else []
     answering = next(iter(plan.model.dims(plan.schema)))
     if answering not in own or len(sites) < 2 or draws[answering].shape[1:2] != (len(sites),):
         return plan.model.effects(draws, plan.schema)
@@ -60,7 +59,3 @@ def effect_draws(posterior: Posterior, draws: dict[str, Any]) -> list[EffectDraw
             for one in plan.model.effects(there, plan.schema)
         ]
     return found
-
-
-def _axes(posterior: Posterior) -> Mapping[Any, int]:
-    return posterior.tree["posterior"].sizes

@@ -1,8 +1,8 @@
 """The posterior: draws in ArviZ's layout, with the release they came from.
 
-An xarray DataTree with the groups that ArviZ knows: ``posterior`` (draws), ``sample_stats`` (the sampler's diagnostics)
-and ``observed_data`` (the released numbers). Its attributes hold the releases, the prior and the method, so that a
-saved posterior explains itself.
+As an xarray DataTree it has the groups that ArviZ knows: ``posterior`` (draws), ``sample_stats`` (the sampler's
+diagnostics) and ``observed_data`` (the released numbers). Its attributes hold the releases, the prior and the method,
+so that a saved posterior explains itself.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ from tacit.models.model import Prior
 from tacit.models.prior_draws import prior_draws
 from tacit.models.regression import Regression
 from tacit.models.score_model import ScorePrior
+from tacit.models.survival_regression import SurvivalRegression
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
-from tacit.posterior.convergence import array_stats, failure_of, r_hat
+from tacit.posterior.convergence import failure_of, r_hat
+from tacit.posterior.cut_rows import cut_rows
 from tacit.posterior.differences import differences_of
 from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
+from tacit.posterior.parts import PosteriorParts
 from tacit.posterior.score_sites import score_prior_draws
-from tacit.posterior.tree import ATTRIBUTES, SCREENS, read_evidence, read_screens, tree_of
+from tacit.posterior.tree import ATTRIBUTES, SCREENS, parts_of, read_evidence, read_screens
 from tacit.release import Release
 from tacit.reports import PublishedReports
 
@@ -92,14 +95,29 @@ def central_interval(draws: Any, probability: float) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Draws from p(parameters | release). ``tree`` is an xarray DataTree in ArviZ's layout."""
+    """Draws from p(parameters | release), made of its parts or of an xarray DataTree in ArviZ's layout."""
 
-    tree: Any
+    content: Any
+
+    @property
+    def parts(self) -> PosteriorParts:
+        """Its draws, diagnostics, labels and attributes, as plain arrays and texts.
+
+        Whoever has the tree may have changed it, so from then on they are those of the tree.
+        """
+        if isinstance(self.content, PosteriorParts) and "tree" not in vars(self):
+            return self.content
+        return PosteriorParts.of_tree(self.tree)
+
+    @cached_property
+    def tree(self) -> Any:
+        """An xarray DataTree in ArviZ's layout."""
+        return self.content.tree() if isinstance(self.content, PosteriorParts) else self.content
 
     @cached_property
     def evidence(self) -> tuple[Release | PublishedReports, ...]:
         """What this posterior is about: releases, and the headers of local reports."""
-        return read_evidence(self.tree.attrs["release"])
+        return read_evidence(self.parts.attributes["release"])
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -114,7 +132,7 @@ class Posterior:
     @cached_property
     def screens(self) -> tuple[Screen, ...]:
         """What is known of the cells behind the releases: the screens that the inference was given."""
-        return read_screens(self.tree.attrs.get("screens"))
+        return read_screens(self.parts.attributes.get("screens"))
 
     @property
     def release(self) -> Release:
@@ -144,25 +162,26 @@ class Posterior:
     @property
     def method(self) -> str:
         """The method that drew it."""
-        return current_method(self.tree.attrs["method"])
+        return current_method(self.parts.attributes["method"])
 
     @property
     def prior(self) -> Mapping[str, Any]:
         """The prior's numbers by name."""
-        return strict_json(self.tree.attrs["prior"], "prior", constants=True)
+        return strict_json(self.parts.attributes["prior"], "prior", constants=True)
 
     def draws(self, name: str) -> Any:
         """All draws of one parameter, chains joined, draws first."""
-        group = self.tree["posterior"]
-        if name not in group:
-            raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
-        values = group[name].values
+        values = self._parameter(name)
         return values.reshape(-1, *values.shape[2:])
+
+    def _parameter(self, name: str) -> Any:
+        if name not in self.parts.draws:
+            raise expected("parameter", name, f"to be one of {', '.join(self.parts.draws)}")
+        return self.parts.draws[name]
 
     def diagnostic(self, name: str) -> Any:
         """What the sampler says of each draw under that name, an array (chains, draws); None where it says nothing."""
-        stats = self.tree["sample_stats"] if "sample_stats" in self.tree.children else {}
-        return stats[name].values if name in stats else None
+        return self.parts.diagnostics.get(name)
 
     def interval(self, name: str, probability: float = 0.95) -> Any:
         """The equal-tailed credible interval of one parameter: an array (2, ...), low then high."""
@@ -172,9 +191,9 @@ class Posterior:
         """Mean, sd, equal-tailed interval, effective sample sizes and R-hat of every number."""
         if probability not in self._summaries:
             rows: list[Row] = []
-            for variable, array in self.tree["posterior"].data_vars.items():
-                values = array.values.reshape(*array.shape[:2], -1)
-                for i, label in enumerate(_labels(str(variable), array)):
+            for variable, array in self.parts.draws.items():
+                values = array.reshape(*array.shape[:2], -1)
+                for i, label in enumerate(_labels(variable, self.parts)):
                     rows.append(_row(label, values[:, :, i], probability))
             self._summaries[probability] = tuple(rows)
         return self._summaries[probability]
@@ -186,10 +205,8 @@ class Posterior:
 
     def differences(self, name: str, *, to: str | None = None, probability: float = 0.95) -> tuple[Row, ...]:
         """Every group less the group ``to`` (the first one unless said) in one parameter, summarised."""
-        group = self.tree["posterior"]
-        if name not in group:
-            raise expected("parameter", name, f"to be one of {', '.join(map(str, group.data_vars))}")
-        found = differences_of(group[name], name, to)
+        self._parameter(name)
+        found = differences_of(self.parts, name, to)
         return tuple(_row(label, values, probability) for label, values in found.items())
 
     def effects(self, probability: float = 0.95) -> tuple[Effect, ...]:
@@ -219,9 +236,11 @@ class Posterior:
         """The prior of a regression's coefficients, in mapped units and in the units of the data, by simulation."""
         model = self._regression()
         draws = self.prior_draws(4000)
-        mapped = dict(zip(model.coords(self.plan.schema)["coefficient"], draws["theta"].T, strict=True))
+        original, theta = model.coefficients(draws, self.plan.schema), draws["theta"]
+        several = theta.ndim > 2  # levels with coefficients of their own
+        names = list(original) if several else model.coords(self.plan.schema)["coefficient"]
+        mapped = dict(zip(names, theta.reshape(len(theta), -1).T, strict=True))
         mapped |= {name: values for name, values in draws.items() if values.ndim == 1}
-        original = model.coefficients(draws, self.plan.schema)
         return tuple(PriorRow(name, *_moments(mapped[name]), *_moments(values)) for name, values in original.items())
 
     def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
@@ -249,6 +268,14 @@ class Posterior:
         predicting = model if isinstance(model, Likelihood) else self._regression()
         return Prediction(predicting.predict(flat, self.plan.schema, new, rng))
 
+    def survival(self, new: Any, times: Any) -> Prediction:
+        """The share without the event at ``times``, for rows at public points: draws (draws, points, times)."""
+        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
+        model = self.plan.model
+        if not isinstance(model, SurvivalRegression):
+            raise expected("family", model.family, "to be a survival regression: only those have curves at points")
+        return Prediction(model.survival(flat, self.plan.schema, new, times))
+
     def _regression(self) -> Regression:
         model = self.plan.model
         if not isinstance(model, Regression):
@@ -257,7 +284,7 @@ class Posterior:
 
     def arrays(self) -> dict[str, Any]:
         """All draws by name, with the axes of chains and draws in front."""
-        return {str(name): array.values for name, array in self.tree["posterior"].data_vars.items()}
+        return dict(self.parts.draws)
 
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers; empty when all is well."""
@@ -278,6 +305,7 @@ class Posterior:
     def __str__(self) -> str:
         """The answer as a terminal shows it: title, effects, warnings."""
         lines = [self.title, *(f"  {one.sentence}" for one in self.effects())]
+        lines += [cut.sentence() for one in self.releases if (cut := cut_rows(one)) is not None]
         return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings())])
 
     def _repr_html_(self) -> str:
@@ -298,11 +326,11 @@ class Posterior:
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a netCDF file, whole or not at all."""
         check_writable(path, name="posterior", overwrite=overwrite)
-        netcdf = bytes(self.tree.to_netcdf(engine="h5netcdf"))  # in memory: on a full disk HDF5 crashes
-        groups = [group for group in ("posterior", "sample_stats") if group in self.tree.children]
-        arrays = {f"{group}/{name}": a.values for group in groups for name, a in self.tree[group].data_vars.items()}
-        said = [name for name in (*ATTRIBUTES, SCREENS) if name in self.tree.attrs]
-        content = file_content(netcdf, arrays, {name: str(self.tree.attrs[name]) for name in said})
+        parts = self.parts
+        groups = {"posterior": parts.draws, "sample_stats": parts.diagnostics}
+        arrays = {f"{group}/{name}": array for group, own in groups.items() for name, array in own.items()}
+        said = [name for name in (*ATTRIBUTES, SCREENS) if name in parts.attributes]
+        content = file_content(parts.netcdf(), arrays, {name: str(parts.attributes[name]) for name in said})
         return write_atomically(path, with_checksum(content), name="posterior", overwrite=overwrite)
 
     @classmethod
@@ -314,7 +342,7 @@ class Posterior:
         check_kind(path, "a posterior", "posterior")
         source = check_readable(path, name="posterior")
         with open_posterior(source) as file:
-            return cls(tree_of(file, source))
+            return cls(parts_of(file, source))
 
 
 def _moments(values: Any) -> tuple[float, float]:
@@ -325,7 +353,8 @@ def _row(name: str, values: Any, probability: float) -> Row:
     """The summary of one number from its draws (chains, draws)."""
     import numpy as np
 
-    stats = array_stats()
+    from tacit.posterior.mixing import effective_draws, effective_draws_in_tails
+
     constant = bool((values == values[0, 0]).all())
     low, high = central_interval(values.reshape(-1), probability)
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places
@@ -335,15 +364,15 @@ def _row(name: str, values: Any, probability: float) -> Row:
             sd=float(values.std(ddof=1)),
             low=float(low),
             high=float(high),
-            ess_bulk=math.nan if constant else float(stats.ess(values, method="bulk")),
-            ess_tail=math.nan if constant else float(stats.ess(values, method="tail", prob=(0.05, 0.95))),
+            ess_bulk=math.nan if constant else effective_draws(values),
+            ess_tail=math.nan if constant else effective_draws_in_tails(values),
             r_hat=r_hat(values),
         )
 
 
-def _labels(name: str, array: Any) -> list[str]:
+def _labels(name: str, parts: PosteriorParts) -> list[str]:
     """theta, or theta[north], theta[east], ..."""
-    labels = [()]
-    for axis in array.dims[2:]:
-        labels = [(*label, str(value)) for label in labels for value in array[axis].values]
+    labels: list[tuple[str, ...]] = [()]
+    for _, values in parts.labels(name):
+        labels = [(*label, value) for label in labels for value in values]
     return [f"{name}[{', '.join(label)}]" if label else name for label in labels]

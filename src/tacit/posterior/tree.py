@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tacit.errors import InputError, expected
 from tacit.models.score_model import ScorePrior, score_axes
 from tacit.models.support import check_draws
 from tacit.posterior.file import PosteriorFile, broken
+from tacit.posterior.parts import PosteriorParts
 from tacit.release import Release
 from tacit.reports import PublishedReports
 
@@ -81,8 +82,8 @@ def observed_data(evidence: Sequence[Release | PublishedReports]) -> dict[str, A
     }
 
 
-def tree_of(file: PosteriorFile, path: Path) -> Any:
-    """The tree of a file whose parts fit together: the labels follow from the plan, the draws from the file."""
+def parts_of(file: PosteriorFile, path: Path) -> PosteriorParts:
+    """What a file holds whose parts fit together: the labels follow from the plan, the draws from the file."""
     if set(file.attributes) - {SCREENS} != set(ATTRIBUTES):
         raise broken(path)
     evidence = read_evidence(file.attributes["release"])
@@ -111,7 +112,7 @@ def tree_of(file: PosteriorFile, path: Path) -> Any:
     draws = {name: file.read(f"posterior/{name}") for name in names}
     check_draws(draws, plan.model.supports)
     diagnostics = {name.partition("/")[2]: file.read(name) for name in others}
-    return build_tree(draws, diagnostics, dims, coords, observed_data(evidence), file.attributes)
+    return PosteriorParts(draws, diagnostics, dims, coords, observed_data(evidence), file.attributes)
 
 
 def _is_prior(plain: object) -> bool:
@@ -141,40 +142,3 @@ def posterior_axes(
         return dims, coords
     own = {name: ("site", *dims[name]) for name in (*plan.model.site_parameters, *([LATENT_N] if latent else []))}
     return {**dims, **own}, {**coords, "site": datasets}
-
-
-def build_tree(
-    draws: Mapping[str, Any],
-    diagnostics: Mapping[str, Any],
-    dims: Mapping[str, tuple[str, ...]],
-    coords: Mapping[str, list[str]],
-    observed: Mapping[str, Any],
-    attributes: Mapping[str, str],
-) -> Any:
-    """A DataTree in ArviZ's layout from arrays with leading axes (chain, draw)."""
-    import numpy as np
-    import xarray as xr
-
-    chains, count = next(iter(draws.values())).shape[:2]
-    axes = {"chain": np.arange(chains), "draw": np.arange(count)}
-    used = {axis for names in dims.values() for axis in names}
-    labels = {axis: np.array(values, dtype=str) for axis, values in coords.items() if axis in used}
-    posterior = xr.Dataset(
-        {name: (("chain", "draw", *dims.get(name, ())), np.asarray(a)) for name, a in draws.items()},
-        coords={**axes, **labels},
-    )
-    shape = len(observed["release"]), len(observed["entry"])
-    groups: dict[str, Any] = {
-        "posterior": posterior,
-        "observed_data": xr.Dataset(
-            {"released": (("release", "entry"), np.array(observed["released"], np.float64).reshape(shape))},
-            coords={axis: np.array(observed[axis], dtype=str) for axis in ("release", "entry")},
-        ),
-    }
-    if diagnostics:
-        groups["sample_stats"] = xr.Dataset(
-            {name: (("chain", "draw"), np.asarray(a)) for name, a in diagnostics.items()}, coords=axes
-        )
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs.update(attributes)
-    return tree

@@ -11,6 +11,7 @@ from tacit.models.replicated_sums import distances
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_noise import ScoreNoise
 from tacit.posterior.convergence import divergent, failure_of, finite
+from tacit.posterior.cut_rows import cut_rows
 
 if TYPE_CHECKING:
     from tacit.posterior import Posterior
@@ -28,6 +29,7 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     grave = grave_warnings_about(posterior)
     numbers, failure = finite(posterior), failure_of(posterior)
     found = [*grave, *_about_the_cells(posterior)]
+    found += [said for one in posterior.releases if (cut := cut_rows(one)) is not None and (said := cut.warning())]
     if failure is None:
         found += _about_the_sampler(posterior)
     if numbers:
@@ -57,7 +59,7 @@ def _about_the_fit(posterior: Posterior) -> list[str]:
         return []
     arrays = {name: posterior.draws(name) for name in posterior.arrays()}
     sites = list(dict.fromkeys(one.dataset for one in posterior.evidence))
-    several = "site" in posterior.tree["posterior"].sizes
+    several = "site" in posterior.parts.axes
     worst = ("", 0.0)
     for release in releases:
         site = sites.index(release.dataset)
@@ -178,11 +180,11 @@ def _clamped(posterior: Posterior) -> dict[str, float]:
     model, schema = posterior.plan.model, posterior.plan.schema
     arrays = {name: posterior.draws(name) for name in posterior.arrays()}
     every = slice(None, None, max(1, len(next(iter(arrays.values()))) // 50))
-    dims = posterior.tree["posterior"].sizes
+    sites = len(posterior.parts.coords["site"]) if "site" in posterior.parts.axes else 0
     most: dict[str, float] = {}
-    for site in range(dims.get("site", 1)):
+    for site in range(sites or 1):
         own = {
-            name: (values[every, site] if "site" in dims and name in model.site_parameters else values[every])
+            name: (values[every, site] if sites and name in model.site_parameters else values[every])
             for name, values in arrays.items()
         }
         for column, share in clamped_share(model, schema, own, rows=200, seed=0).items():

@@ -27,7 +27,11 @@ from dataclasses import dataclass
 
 from tacit.errors import InputError, expected
 
-_ROUNDING = 1e-12  # relative; more than the few float operations behind a range can be wrong by
+_ROUNDING = (
+    1e-12  # relative; more than the few float operations behind a range can be wrong by, or what `LossRange` says
+)
+_UNIT = 2.0**-51  # four roundings
+_LEAST, _MOST = 1e-300, 1e300  # of a range as a float: a smaller one is raised, a larger one infinite
 _LARGEST = 1e6  # of beta - 1: far beyond, a loss says nothing
 
 
@@ -39,15 +43,30 @@ class LossRange(ABC):
     def _at(self, beta: float) -> float:
         """R(beta), up to rounding."""
 
+    def _roundings(self, b: float) -> float:
+        """How many roundings of a float, times four, `_at` may be off by; b = beta - 1."""
+        return 8.0
+
     @property
     def turning(self) -> float:
         """The beta - 1 up to which R falls."""
         return math.inf
 
     def at(self, beta: float) -> float:
-        """R(beta), rounded up."""
-        check_beta(beta)
-        return self._at(beta) * (1 + _ROUNDING)
+        """R(beta), rounded up; inf where it is too large for a float.
+
+        Proof: with u = 2^-53, beta - 1 as a float is off by u of itself at most, so M^(beta - 1) by u b |ln M|; a peak M
+        that is off by m u makes it off by m b u; each further operation adds u, a power one more. That is
+        `_roundings`, four times over, and at least 1e-12 is added. []
+        """
+        b = check_beta(beta) - 1
+        try:
+            value = self._at(beta)
+        except OverflowError:
+            return math.inf
+        if not value < _MOST:
+            return math.inf
+        return max(value, _LEAST) * (1 + max(_ROUNDING, _UNIT * self._roundings(b)))
 
     def cure(self, epsilon: float, weight: float) -> str:
         """What would have to be declared for ``epsilon`` to be within reach at this weight."""
@@ -85,9 +104,14 @@ class SmoothedProbabilities(LossRange):
             raise expected("least", self.least, "to lie between 0 and one over the number of classes, two at least")
 
     def _at(self, beta: float) -> float:
-        b = beta - 1
+        b, most = beta - 1, 1 - (self.classes - 1) * self.least
+        # most^b (1 - (least / most)^b), without the cancellation of two powers near 1
+        return most**b * -math.expm1(b * math.log(self.least / most)) / b
+
+    def _roundings(self, b: float) -> float:
+        """Those of ``most``, and of a logarithm near 0 where all classes are nearly equal."""
         most = 1 - (self.classes - 1) * self.least
-        return (most**b - self.least**b) / b
+        return 8 + 4 * b * (self.classes + 1) + 8 * self.classes / abs(math.log(self.least / most))
 
 
 @dataclass(frozen=True)
@@ -111,6 +135,9 @@ class LocationScale(LossRange):
     def _at(self, beta: float) -> float:
         return self.peak ** (beta - 1) / (beta - 1)
 
+    def _roundings(self, b: float) -> float:
+        return 8 + b * abs(math.log(self.peak))
+
     @property
     def turning(self) -> float:
         """1 / ln M, where the derivative of b ln M - ln b is 0; never for M <= 1."""
@@ -128,6 +155,10 @@ class Gaussian(LocationScale):
 
     dimensions: int = 1
     unit: float = 1.0
+
+    def _roundings(self, b: float) -> float:
+        """M has three operations to a dimension."""
+        return 8 + b * (abs(math.log(self.peak)) + 4 * (self.dimensions + 1))
 
     def cure(self, epsilon: float, weight: float) -> str:
         """The smallest scale: 2 weight e ln M <= epsilon."""
@@ -159,6 +190,9 @@ class AnyDensity(LossRange):
 
     def _at(self, beta: float) -> float:
         return self.peak ** (beta - 1) * (1 / (beta - 1) + 1 / beta)
+
+    def _roundings(self, b: float) -> float:
+        return 8 + b * abs(math.log(self.peak))
 
     @property
     def turning(self) -> float:
@@ -192,7 +226,9 @@ def epsilon_of(loss_range: LossRange, beta: float, weight: float) -> float:
 def weight_for(loss_range: LossRange, beta: float, epsilon: float) -> float:
     """The largest weight with `epsilon_of` at most ``epsilon``, rounded down: epsilon / (2 R(beta))."""
     _check_positive("epsilon", epsilon)
-    weight = epsilon / (2 * loss_range.at(beta)) * (1 - 2 * _ROUNDING)
+    if (largest := loss_range.at(beta)) == math.inf:
+        raise expected("beta", beta, "to be smaller: the loss of a record can move by more than any weight makes good")
+    weight = epsilon / (2 * largest) * (1 - 2 * _ROUNDING)
     while epsilon_of(loss_range, beta, weight) > epsilon:
         weight = math.nextafter(weight, 0)
     return weight

@@ -57,7 +57,7 @@ def renyi(epsilon: float, order: float) -> float:
     rest = (a - 1) * e
     short, long = min(e, rest), max(e, rest)
     if short > 2:
-        logs = a * _log1mexp(a * e) - _log1mexp(e) - (a - 1) * _log1mexp(rest)
+        logs = a * log1mexp(a * e) - log1mexp(e) - (a - 1) * log1mexp(rest)
         return e - math.log1p(1 / (a - 1)) + (logs - math.log(a)) / (a - 1)
     total = 0.0
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
@@ -66,83 +66,57 @@ def renyi(epsilon: float, order: float) -> float:
     return total * (short / rest)
 
 
-def zcdp(epsilon: Fraction) -> Fraction:
-    """rho = epsilon^2 / 8, exact.
+def zcdp(epsilon: Real) -> float:
+    """The least rho: f(e) = ln((e^e - 1) / e) - 1 + e / (e^e - 1), e = ``epsilon``.
 
-    Proof: K(s) = ln E_Q[e^{s ln(P/Q)}] has K(0) = K(1) = 0, and K''(s) is the variance of ln(P/Q) under a tilted
-    distribution, at most e^2 / 4 on an interval of length e (Popoviciu). So K(a) <= (e^2 / 4) a (a - 1) / 2, and D_a =
-    K(a) / (a - 1) <= a e^2 / 8.
-    """
-    _check(epsilon)
-    return Fraction(epsilon) ** 2 / 8
-
-
-def zcdp_unproved(epsilon: float) -> float:
-    """The least rho: ln((e^e - 1) / e) - 1 + e / (e^e - 1), e = ``epsilon``. May be shown, never charged.
-
-    It is sup over orders of D_order / order, found numerically to be reached as the order tends to 1. The argument
-    below is ours and has had no second reader; charge `zcdp` until it has.
-
-    Argument: the value is f(e), f = M' in `renyi`, and D_a is the mean over 0 <= w <= (a-1) e of f(e + w) - f(w). In
-    y = z/2, f' = coth y - 1/(2y) - y / (2 sinh^2 y), with second derivative -G(y) / (y^3 sinh^4 y), G = sinh^4 y +
-    y^4 (2 + cosh 2y) - 2 y^3 sinh 2y. The coefficient of y^2n in G is 0 for n < 4 and (4^n / (2n)!) [(4^n - 4) / 8 +
-    2n (2n-1) (2n-2) (2n-7) / 16] > 0 from there, so f' is concave; f'(0) = 0. Hence f'(e + w) - f'(w) <= f'(e) <=
-    2 f(e) / e, so f(e + w) - f(w) <= (1 + 2w/e) f(e), whose mean over w is a f(e).
+    Proof: f is M' of `renyi`, f(z) = ln(sinh(z/2) / (z/2)) + (z/2) coth(z/2) - 1. With M(0) = 0 the formula there says
+    that D_a, a the order, is at most the mean over 0 <= w <= (a-1) e of f(e + w) - f(w).
+    (1) f' is concave and f(0) = f'(0) = 0. In y = z/2, f' = coth y - 1/(2y) - y / (2 sinh^2 y), y/2 near 0, and its
+    second derivative in y is -G(y) / (y^3 sinh^4 y), G = sinh^4 y + y^4 (2 + cosh 2y) - 2 y^3 sinh 2y. The
+    coefficient of y^2n in G is (4^n / (2n)!) [(4^n - 4) / 8 + 2n (2n-1) (2n-2) (2n-7) / 16], and 2 more at n = 2. It
+    is 0 at n = 1, 2, 3: (0 + 0), 16/24 (3/2 - 9/2) + 2 and (15/2 - 15/2); from n = 4 on both terms are positive.
+    (2) So f'(e + v) - f'(v) <= f'(e), and f(e) >= (e/2) f'(e), as f' lies above its chord from 0 to e. Integrating,
+    f(e + w) - f(w) <= f(e) + w f'(e) <= f(e) (1 + 2w/e), whose mean over 0 <= w <= (a-1) e is a f(e).
+    (3) It is the least: the mean tends to f(e) as a tends to 1, and `renyi` is reached by a two-point pair. []
     """
     _check(epsilon)
     return _derivative(float(epsilon))
 
 
-def gdp_mu_unproved(epsilon: float) -> float:
-    """The mu of Gaussian DP: 2 Phi^{-1}(1 / (1 + e^{-epsilon/2})). May be shown, never charged.
+def simple_zcdp(epsilon: Fraction) -> Fraction:
+    """A rho without logarithms: epsilon^2 / 8, exact; `zcdp` is less by a part of about epsilon^2 / 72.
 
-    It is the mu of an (epsilon/2)-DP mechanism, found numerically to be the largest over t, at t = epsilon / 2. The
-    argument below is ours and has had no second reader; charge `pure_to_gdp` of epsilon until it has.
-
-    Argument: as in `pure_to_gdp` a two-point pair needs mu = Phi^{-1}(p) - Phi^{-1}(q). For every t, logit p - logit q
-    = e, so mu = h(x + e/2) - h(x - e/2) for some x, with h(x) = Phi^{-1}(logistic(x)) odd. This is largest at x = 0 if
-    h' falls on x > 0. With u = h(x), h' = Phi(u) Phi(-u) / phi(u), and it falls where c phi(u) >= u (1 - c^2) / 4,
-    c = 2 Phi(u) - 1. For u <= 1: 1 - c^2 <= e^{-u^2/2} (a disc in a square) and c / u >= 0.68 > sqrt(2 pi) / 4. For
-    u >= 1: from Phi(-u) <= phi(u) (u^2 + 2) / (u^3 + 3u) and phi(u) (u + 3/u) < 1.
+    Proof: K(s) = ln E_Q[e^{s ln(P/Q)}] has K(0) = K(1) = 0, and K''(s) is the variance of ln(P/Q) under a tilted
+    distribution, at most e^2 / 4 on an interval of length e (Popoviciu). So K(a) <= (e^2 / 4) a (a - 1) / 2, and D_a =
+    K(a) / (a - 1) <= a e^2 / 8. []
     """
     _check(epsilon)
-    return pure_to_gdp(epsilon / 2)
+    return Fraction(epsilon) ** 2 / 8
 
 
-def k_draws_delta_unproved(epsilon: float, draws: int, target: float) -> float:
-    """The delta at ``target`` of ``draws`` independent draws from one posterior. May be shown, never charged.
+def gdp_mu(epsilon: Real) -> float:
+    """The least mu of Gaussian DP: 2 Phi^{-1}(1 / (1 + e^{-epsilon/2})), that of an (epsilon/2)-DP mechanism.
 
-    With the two-point pair at offset t, k = draws and e = epsilon,
-
-        delta(t) = sum_i C(k, i) p^{k-i} (1-p)^i max(0, 1 - exp(target - (k t - i e)))
-
-    and the value is the largest over t in {(target + (l+1) e) / (k+1), l = 0..k, 0 < t < e}. That the same t serves all
-    draws is proved (two-point lemma); that the largest value over t lies in this list was found numerically, and a
-    maximum over a list is only a lower bound on the maximum over all t.
+    Proof: by the lemma a two-point pair is the worst, p against q, and logit p - logit q = t - (t - e) = e at every t.
+    (1) Its trade-off curve is the polygon through (0, 1), (q, 1 - p), (1, 0). That of N(0, 1) against N(mu, 1) is
+    convex and passes through the same points if mu = Phi^{-1}(p) - Phi^{-1}(q), so it lies below. With
+    h(x) = Phi^{-1}(logistic(x)), which is odd, this is mu = h(x + e/2) - h(x - e/2) for some x.
+    (2) h' is even and falls on x > 0. With u = h(x) > 0, h' = Phi(u) Phi(-u) / phi(u), and the derivative of its
+    logarithm in u is phi(u) / Phi(u) - phi(u) / Phi(-u) + u. With c = 2 Phi(u) - 1 this is at most 0 if c phi(u) >=
+    u (1 - c^2) / 4. For u <= 1: 1 - c^2 <= e^{-u^2/2}, as the disc of radius u lies in the square of side 2u, and
+    c / u falls with u and is above 0.68 at u = 1, more than sqrt(2 pi) / 4. For u >= 1 put T = Phi(-u): 1 - 2T >= u
+    (T / phi(u)) (1 - T) is asked. T <= phi(u) (u^2 + 2) / (u^3 + 3u) (the difference tends to 0 at infinity and has
+    derivative -6 phi(u) / (u (u^2 + 3))^2), so the right side is at most (1 - T) (1 - 1 / (u^2 + 3)), which is less if
+    T (u^2 + 4) <= 1; and T (u^2 + 4) <= phi(u) (u^2 + 2) (u^2 + 4) / (u (u^2 + 3)) <= phi(u) (u + 3/u), which falls
+    with u and is below 0.97 at u = 1.
+    (3) So mu falls as |x| grows and is largest at x = 0, where it is 2 h(e/2). That pair has range e, so no less mu
+    holds. []
     """
     _check(epsilon)
-    if isinstance(draws, bool) or draws < 1:
-        raise expected("draws", draws, "to be a whole number of at least 1")
-    if target < 0:
-        raise expected("target", target, "to be at least 0")
-    offsets = ((target + (i + 1) * epsilon) / (draws + 1) for i in range(draws + 1))
-    return max((_k_draws_at(epsilon, draws, target, t) for t in offsets if 0 < t < epsilon), default=0.0)
+    return pure_to_gdp(float(epsilon) / 2)
 
 
-def _k_draws_at(e: float, k: int, target: float, t: float) -> float:
-    log_p = _log1mexp(e - t) - _log1mexp(e)  # p = (1 - e^{-(e-t)}) / (1 - e^{-e})
-    log_rest = t - e + _log1mexp(t) - _log1mexp(e)  # 1 - p = e^{-(e-t)} (1 - e^{-t}) / (1 - e^{-e})
-    total = 0.0
-    for i in range(k + 1):
-        loss = k * t - i * e
-        if loss <= target:
-            break
-        ways = math.lgamma(k + 1) - math.lgamma(i + 1) - math.lgamma(k - i + 1)
-        total -= math.exp(ways + (k - i) * log_p + i * log_rest) * math.expm1(target - loss)
-    return total
-
-
-def _log1mexp(z: float) -> float:
+def log1mexp(z: float) -> float:
     """ln(1 - e^{-z}), z > 0."""
     return math.log(-math.expm1(-z)) if z < 0.7 else math.log1p(-math.exp(-z))
 

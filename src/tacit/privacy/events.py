@@ -242,7 +242,7 @@ class PureEvent(Event):
 class BoundedRangeEvent(Event):
     """A draw whose log ratio ln(P/Q) lies, for each pair, in some interval of length ``epsilon``.
 
-    Proof: see `bounded_range` for each price. The interval holds 0, so epsilon-DP follows, and with it mu.
+    Proof: see `bounded_range` for each price. The interval holds 0, so epsilon-DP follows.
     """
 
     kind: ClassVar[str] = "bounded-range"
@@ -256,11 +256,11 @@ class BoundedRangeEvent(Event):
         return self.pure
 
     def rho(self) -> Price:
-        """epsilon^2 / 8, exact."""
-        return bounded_range.zcdp(self.pure)
+        """The least one that is proved; for a tiny epsilon epsilon^2 / 8, which needs no rounding up."""
+        return min(bounded_range.zcdp(self.pure), bounded_range.simple_zcdp(self.pure), key=rounded_up)
 
     def _mu_squared(self) -> Price:
-        return pure_to_gdp(float(self.pure)) ** 2
+        return bounded_range.gdp_mu(self.pure) ** 2
 
     def _renyi(self, order: Fraction) -> Price:
         return bounded_range.renyi(float(self.pure), float(order))

@@ -18,6 +18,13 @@ Certified value. The sup and the inf are searched cell by cell, and what is repo
   `Probabilities` l >= -m^b / b + m^beta / beta with m = f_9(9).
 So the largest of the bounds for y = 0, ..., 8 and of the last one is an upper bound for every count. Cells are halved
 until it is within 1e-6/beta of a value that is reached; R(y) >= 1/beta. []
+
+With a table. `CountsRange` is the range of the loss l^ with the table's I^ in place of I, mu between the table's ends.
+Proof: up to the table's limit l^ is off by ERROR / beta at most, which moves both ends of the range. Beyond it I^(v) =
+I(w), |w - v| <= h, so on a cell [a, c] I^ lies between I(c e^h) and I(a e^-h): the search takes these. A count y >= 9
+has l^ >= -f_y^b / b >= -m^b / b there. Nothing of this exceeds 1/b by more than 2 ERROR / beta, so min(., 1/b) may
+still be taken: beyond a limit of 1 or more f_y(mu) <= e^-1 for every y (at y = 0 it is e^-mu, and for y >= 1 at most
+f_y(y) <= f_1(1)), so -l^ <= e^-b / b < 1 / (beta b), as 1 + b < e^b, and l^ <= 1/beta as I^ <= 1. []
 """
 
 from __future__ import annotations
@@ -27,12 +34,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tacit.errors import expected
 from tacit.privacy.beta_divergence import LossRange, Probabilities
+from tacit.privacy.poisson_power_sums import ERROR, STEP, power_sum, table_limit
 
 _COUNTS = 9  # searched one by one; the rest share a bound
 _CLOSE = 1e-6  # distance from the bound to a value that is reached, in units of 1/beta
-_SUM_ERROR = 1e-9  # of I: rounding, and what is cut off; measured to 5e-11 at the largest mean
+_SUM_ERROR = 1e-9  # of I: a hundred times what `poisson_power_sums` proves, for the rounding of the rest as well
 # Of beta - 1. Below, the mean where R(0) is reached is too large to search; above, R is within 5% of 1/b. Outside, 1/b
 # is charged.
 _SEARCHED = (1e-3, 20.0)
@@ -43,48 +50,32 @@ class PoissonLossRange(LossRange):
     """R = the largest R(y), certified; 1/b where beta is too near to 1, or too large, to search."""
 
     def _at(self, beta: float) -> float:
-        return min(_certified(beta), Probabilities().at(beta))
+        return min(_certified(beta, math.inf), Probabilities().at(beta))
 
 
-def power_sum(mu: Any, beta: float, *, shifted: bool = False) -> Any:
-    """I(mu) = sum over k of f_k(mu)^beta for means (any shape), by summing from far below the mean to far above it.
+@dataclass(frozen=True)
+class CountsRange(LossRange):
+    """R of the loss whose sum of powers comes from the table."""
 
-    ``shifted`` takes sum over k of f_k^b f_(k-1) instead: beta (that - I) is the derivative of I.
-    Beyond 12 standard deviations and 60 counts on either side lies less than 1e-13 of the mass, so that is the error.
-    """
-    import numpy as np
-    from scipy.special import gammaln
-
-    means = np.atleast_1d(np.asarray(mu, float))
-    if means.size and not (means.min() > 0 and means.max() <= 1e6):
-        raise expected("mu", [float(means.min()), float(means.max())], "to lie between 0 and 1e6")
-    flat = means.ravel()
-    found = np.empty_like(flat)
-    order = np.argsort(flat)
-    for part in np.array_split(order, max(1, len(order) // 64)):
-        low, high = flat[part].min(), flat[part].max()
-        first = max(0, math.floor(low - 12 * math.sqrt(low) - 60))
-        k = np.arange(first, math.ceil(high + 12 * math.sqrt(high) + 60) + 1)
-        logs = k * np.log(flat[part])[:, None] - flat[part][:, None] - gammaln(k + 1)
-        if shifted:  # f_(k-1) = f_k k / mu
-            found[part] = (np.exp(beta * logs) * k).sum(axis=1) / flat[part]
-        else:
-            found[part] = np.exp(beta * logs).sum(axis=1)
-    return found.reshape(np.shape(mu))
+    def _at(self, beta: float) -> float:
+        found = _certified(beta, table_limit(beta))
+        return min(found, Probabilities().at(beta)) + 2 * ERROR / beta
 
 
 @lru_cache(maxsize=4096)
-def _certified(beta: float) -> float:
+def _certified(beta: float, limit: float) -> float:
+    """The range with I up to the mean ``limit``, and with any I(w), |ln w - ln mu| <= `STEP`, beyond."""
     b = beta - 1
     if not _SEARCHED[0] <= b <= _SEARCHED[1]:
         return math.inf
     beyond = _COUNTS**_COUNTS * math.exp(-_COUNTS) / math.factorial(_COUNTS)
-    bounds = [1 / beta + beyond**b / b - beyond**beta / beta, _search(beta, 0) + 1 / (beta * b)]
-    bounds += [1 / beta + _search(beta, y) for y in range(1, _COUNTS)]
+    known = beyond**beta / beta if limit == math.inf else 0.0
+    bounds = [1 / beta + beyond**b / b - known, _search(beta, 0, limit) + 1 / (beta * b)]
+    bounds += [1 / beta + _search(beta, y, limit) for y in range(1, _COUNTS)]
     return max(bounds)
 
 
-def _search(beta: float, y: int) -> float:
+def _search(beta: float, y: int, limit: float) -> float:
     """An upper bound on sup over mu of l(mu, 0) for y = 0, and of -l(mu, y) for y >= 1."""
     import numpy as np
 
@@ -94,11 +85,11 @@ def _search(beta: float, y: int) -> float:
     low, high = edges[:-1], edges[1:]
     at_zero = -1 / (beta * b) if y == 0 else -1 / beta  # the limit as mu tends to 0
     reached, settled = at_zero, -math.inf
-    tail = float(power_sum(last, beta)) / beta  # mu beyond the last edge
+    tail = float(power_sum(last * math.exp(-STEP), beta)) / beta  # mu beyond the last edge
     if y > 0:
         tail = (last**y * math.exp(-last) / math.factorial(y)) ** b / b  # I >= 0, and f_y falls there
     for _ in range(60):
-        upper, values = _bounds(low, high, beta, y)
+        upper, values = _bounds(low, high, beta, y, limit)
         reached = max(reached, float(values.max()))
         close = upper <= reached + _CLOSE / beta  # every R(y) is at least 1/beta
         if close.any():
@@ -113,15 +104,16 @@ def _search(beta: float, y: int) -> float:
     return max(settled, at_zero, tail + _SUM_ERROR)
 
 
-def _bounds(low: Any, high: Any, beta: float, y: int) -> tuple[Any, Any]:
+def _bounds(low: Any, high: Any, beta: float, y: int, limit: float) -> tuple[Any, Any]:
     """For cells of mu: upper bounds on the function searched, and its values at the upper ends."""
     import numpy as np
 
     b = beta - 1
-    sums_low = np.ones_like(low)
-    sums_low[low > 0] = power_sum(low[low > 0], beta)
-    sums_high = power_sum(high, beta)
+    moved = np.where(high > limit, math.exp(-STEP if y == 0 else STEP), 1.0)
+    sums_high = power_sum(high * moved, beta)
     if y == 0:
+        sums_low = np.ones_like(low)
+        sums_low[low > 0] = power_sum((low * moved)[low > 0], beta)
         here = -np.exp(-b * high) / b
         return here + sums_low / beta + _SUM_ERROR, here + sums_high / beta
     top = np.clip(float(y), low, high)

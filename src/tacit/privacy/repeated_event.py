@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import expected
-from tacit.privacy import gaussian
+from tacit.privacy import bounded_range_draws, gaussian
 from tacit.privacy.conversions import pure_to_delta, renyi_to_delta
-from tacit.privacy.events import Event, Price, rounded_up
+from tacit.privacy.events import BoundedRangeEvent, Event, Price, rounded_up
 from tacit.privacy.rationals import whole
 from tacit.privacy.rounding import float_below
 
@@ -23,8 +23,9 @@ class RepeatedEvent(Event):
 
     Proof: the outputs are independent given the rows, so their log ratios add. Hence pure epsilon, rho, mu^2 (Dong,
     Roth, Su 2022, Corollary 3.3) and the Renyi divergence of each order (Mironov 2017, Proposition 1) are ``times``
-    those of one. delta is the least of what these prove: from pure epsilon, from mu, and from the Renyi curve at the
-    best order of a grid, where any order gives a valid bound (`renyi_to_delta`).
+    those of one. delta is the least of what these prove: from pure epsilon, from mu, from the Renyi curve at the best
+    order of a grid, where any order gives a valid bound (`renyi_to_delta`), and for draws of bounded range the exact
+    one (`bounded_range_draws`).
     """
 
     kind: ClassVar[str] = "repeated"
@@ -60,6 +61,8 @@ class RepeatedEvent(Event):
             found.append(pure_to_delta(Fraction(pure), epsilon))
         if 0 < mu < math.inf:
             found.append(gaussian.delta(target, float(rounded_up(mu))))
+        if isinstance(self.event, BoundedRangeEvent) and self.times <= bounded_range_draws.MOST:
+            found.append(bounded_range_draws.delta(self.event.pure, self.times, epsilon))
         for t in _LOG_ORDERS:
             order = 1 + math.exp(t)
             found.append(renyi_to_delta(order, float(rounded_up(self.times * self.event.renyi(order))), target))

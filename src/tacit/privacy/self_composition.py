@@ -22,10 +22,22 @@ epsilon, an absolute error of the convolution is a relative one of delta.
 Proof: of the allowances. Let g be the tilted distribution of the sum. What lies outside the window lands inside it.
 Each such mass adds at most M^T e^{-t epsilon} times itself to the sum over l > epsilon, and is missing there by at
 most as much, because e^{-tl} <= e^{-t epsilon} there. Its total is bounded by Chernoff's inequality on both sides,
-from M alone. The errors of the transforms are at most 4 u log2(N) per coefficient, u = 2^-53, times the sum of what is
-transformed; a power T of a coefficient f multiplies its error by T |f|^{T-1}, and adds 8 T u |f|^T of its own. By
-Parseval these errors are, in the sum over all l, at most the square root of their sum of squares; the inverse
-transform adds 4 u log2(N) sqrt(N) times the Euclidean norm of the result. All of it is added to delta. []
+from M alone.
+Transforms. They go through levels of radix r = 2, 3, 4 or 5 (N has no other factor), each of which makes every number
+of r of the level before, by at most 9 real operations and constants on a path, twiddle factors within 3 u included, u =
+2^-53. The absolute values along the paths to one real part add up to at most sqrt(2) times the inputs' sizes, so a
+level adds at most 2 * 11 u times the sum of its r inputs to a coefficient (r = 2 and 4: 6 and 8 operations), and what is
+added goes through the other levels exactly, where factors have absolute value 1. Per factor of two of N no radix
+needs more than 14 u of the sum of all inputs. In the Euclidean norm the r inputs give sqrt(r) more: 24 u per factor of
+two (Higham 2002, section 24.1, has radix 2). So with e = 24 u log2(N) each coefficient is off by at most e times the sum
+of what is transformed, and the inverse transform by at most e times the Euclidean norm of its result.
+Powers are products of complex numbers, T - 1 rounded ones in all on every path, each off by at most sqrt(5) u of itself
+(Brent, Percival, Zimmermann 2007); a coefficient that is off by e makes its power off by T e (|f| + e)^{T-1}.
+By Parseval these errors are, in the sum over all l, at most the square root of their sum of squares; those of the
+inverse transform at most e sqrt(N) times the Euclidean norm of the result. All of it is added to delta.
+Masses and cuts: `DominatingPair.mass_error` and `loss_error` move a share of each cell one cell up, and epsilon down by
+T times the error of a cut, before anything else. Logarithms of M and of weights are off by what `DiscreteLoss.blur`
+says, T times that for T steps, as every number of a T-fold convolution is a sum of products of T weights. []
 """
 
 from __future__ import annotations
@@ -67,6 +79,15 @@ class DiscreteLoss:
         top = exponent.max(axis=-1, keepdims=True)
         return top[..., 0] + np.log(np.exp(exponent - top).sum(axis=-1))
 
+    def blur(self, tilt: float) -> float:
+        """How far `log_moment` and the logarithm of a weight may be off: the rounding of exponents that count."""
+        import numpy as np
+
+        held = self.mass > 0
+        parts = np.log(self.mass[held]), tilt * self.loss[held]
+        counts = parts[0] + parts[1] > (parts[0] + parts[1]).max() - 60
+        return 2.0**-50 * (40 + float((np.abs(parts[0]) + np.abs(parts[1]))[counts].max()))
+
     def tilted(self, tilt: float) -> Any:
         """The masses of the tilted distribution."""
         import numpy as np
@@ -74,8 +95,9 @@ class DiscreteLoss:
         with np.errstate(divide="ignore"):
             return np.exp(np.log(self.mass) + tilt * self.loss - float(self.log_moment(tilt)))
 
-    def saddle(self, mean: float) -> float:
-        """The tilt, at least 0, at which the tilted mean is about ``mean``; 0 where it is larger already.
+    def saddle(self, mean: float, steps: int = 1) -> float:
+        """The tilt, at least 0, at which the tilted mean is about ``mean``; 0 where it is larger already. About is a
+        fiftieth of a standard deviation of ``steps`` steps.
 
         By Newton's method, the derivative of the mean being the variance; it may end anywhere, as every tilt is valid.
         """
@@ -84,7 +106,7 @@ class DiscreteLoss:
             weights = self.tilted(tilt)
             here = float(weights @ self.loss)
             spread = math.sqrt(max(float(weights @ self.loss**2) - here**2, 1e-300))
-            if abs(mean - here) < 0.02 * spread or (here > mean and tilt == 0.0):
+            if abs(mean - here) < 0.02 * spread / math.sqrt(steps) or (here > mean and tilt == 0.0):
                 break
             low, high = (tilt, high) if here < mean else (low, tilt)
             newton = tilt + (mean - here) / spread**2
@@ -105,8 +127,9 @@ def discrete_loss(pair: DominatingPair, step: float) -> DiscreteLoss:
     cuts = step * np.arange(-reach, reach + 1)
     p, q, below, above = pair.masses(pair.point(cuts))
     upper = (p - np.exp(np.minimum(cuts[:-1], 700.0)) * q) / -math.expm1(-step)
-    # More than its rounding errors, which are 1e-13 of the cell's mass before the division.
-    upper = np.clip(upper + p * max(1e-7, 1e-12 / step), 0.0, p)
+    # The masses of P and of Q are off by an error each, and the cell's ends by one each: e^l Q is at most P.
+    allowance = 2 * (pair.mass_error + pair.loss_error) / -math.expm1(-step) + 1e-13
+    upper = np.clip(upper + p * allowance, 0.0, p)
     mass = np.zeros(len(cuts))
     mass[:-1] += p - upper
     mass[1:] += upper
@@ -126,8 +149,9 @@ def composed_delta(pair: DominatingPair, steps: int, epsilon: float) -> float:
     import numpy as np
 
     one = _one_step(pair, steps)
+    epsilon = max(0.0, epsilon - steps * pair.loss_error)
     while True:
-        tilt = one.saddle(epsilon / steps)
+        tilt = one.saddle(epsilon / steps, steps)
         log_moment = float(one.log_moment(tilt))
         weights = one.tilted(tilt)
         centre = max(epsilon, steps * float(weights @ one.loss))
@@ -137,19 +161,24 @@ def composed_delta(pair: DominatingPair, steps: int, epsilon: float) -> float:
         if size <= 2 * _MOST:
             break
         one = discrete_loss(pair, one.step * size / _MOST)  # wider cells are valid, and less tight
-    folded = np.bincount((one.lowest + np.arange(len(weights))) % size, weights=weights, minlength=size)
-    transform = np.fft.rfft(folded)
-    total = np.fft.irfft(transform**steps, size)
+    # The heaviest atom is put at 0 and its transform, a constant, added afterwards: where a step mostly loses nothing
+    # the others' sum is small, and with it the error of their transform.
+    heaviest = int(np.argmax(weights))
+    kept = float(weights[heaviest])
+    weights[heaviest] = 0.0
+    folded = np.bincount((np.arange(len(weights)) - heaviest) % size, weights=weights, minlength=size)
+    transform = np.fft.rfft(folded) + kept
+    total = np.fft.irfft(_power(transform, steps), size)
     index = first + np.arange(size)
     loss = one.step * index
-    distribution = np.maximum(total[index % size], 0.0)
+    distribution = np.maximum(total[(index - steps * (one.lowest + heaviest)) % size], 0.0)
     beyond = np.maximum(loss - epsilon, 0.0)
     gain = -np.expm1(-beyond) * np.exp(-tilt * beyond)
-    error = _transform_error(np.abs(transform), steps, size, total) + 2 * math.exp(-_OUTSIDE)
+    error = _transform_error(np.abs(transform), float(weights.sum()), steps, size, total) + 3 * math.exp(-_OUTSIDE)
     log_factor = steps * log_moment - tilt * epsilon
     bound = math.exp(min(1.0, log_factor + math.log(float(distribution @ gain) + error)))
-    # The last factor covers the rounding of the moment's logarithm, times steps, and of the sums.
-    return min(1.0, (bound + steps * one.infinite) * (1 + 1e-9 + 1e-12 * steps))
+    rounding = 3 * steps * one.blur(tilt) + 2.0**-50 * tilt * (epsilon + centre + up) + 1e-12
+    return min(1.0, (bound + steps * one.infinite) * math.exp(min(rounding, 700.0)))
 
 
 def _window(one: DiscreteLoss, steps: int, tilt: float, log_moment: float, centre: float) -> tuple[float, float]:
@@ -165,16 +194,30 @@ def _window(one: DiscreteLoss, steps: int, tilt: float, log_moment: float, centr
     return max(one.step, float(up.min())), max(one.step, float(down.min()))
 
 
-def _transform_error(sizes: Any, steps: int, size: int, total: Any) -> float:
-    """A bound on the sum of the absolute errors of the convolution: see the module."""
+def _transform_error(sizes: Any, transformed: float, steps: int, size: int, total: Any) -> float:
+    """A bound on the sum of the absolute errors of the convolution: see the module. ``transformed`` is the sum of what
+    went through the transform.
+    """
     import numpy as np
 
     unit = 2.0**-53
-    each = 4 * unit * math.log2(size)
-    within = steps * (sizes + each) ** (steps - 1) * each + 8 * steps * unit * sizes**steps
+    level = 24 * unit * math.log2(size)
+    each = level * transformed * (1 + 1e-9) + 2 * unit  # and the rounding of the sum with the heaviest atom
+    within = steps * (sizes + each) ** (steps - 1) * (each + 2.3 * unit * (sizes + each))
     # A real transform keeps half of the coefficients; the other half are their mirror images.
     power = math.sqrt(2 * float(within @ within))
-    return power + each * math.sqrt(size) * float(np.sqrt(total @ total))
+    return power + level * math.sqrt(size) * (float(np.sqrt(total @ total)) + power)
+
+
+def _power(values: Any, exponent: int) -> Any:
+    """``values`` to a whole power, by squares and products."""
+    found = None
+    while exponent:
+        if exponent & 1:
+            found = values if found is None else found * values
+        exponent >>= 1
+        values = values * values if exponent else values
+    return found
 
 
 def _smooth(size: int) -> int:

@@ -113,7 +113,7 @@ def _renyi_of_one(pair: DominatingPair, order: float) -> float:
 @lru_cache(maxsize=1024)
 def _delta_of_all(pair: DominatingPair, steps: int, epsilon: float) -> float:
     if steps == 1:
-        return pair.delta(epsilon) * (1 + 1e-9) + 1e-30  # more than its rounding errors
+        return pair.delta(epsilon)
     found = composed_delta(pair, steps, epsilon)
     if found > _TINY:
         return found

@@ -26,8 +26,8 @@ def commands(posterior: Posterior) -> list[str]:
     """One command a line: the posterior, the same to the last digit, and this page."""
     chains, draws = next(iter(posterior.arrays().values())).shape[:2]
     words = ["tacit", "infer", *files(posterior), "-o", "posterior.nc", "--method", posterior.method]
-    words += ["--seed", posterior.tree.attrs.get("seed", "0"), "--chains", str(chains), "--draws", str(draws)]
-    words += ["--warmup", posterior.tree.attrs.get("warmup", "500")]
+    words += ["--seed", posterior.parts.attributes.get("seed", "0"), "--chains", str(chains), "--draws", str(draws)]
+    words += ["--warmup", posterior.parts.attributes.get("warmup", "500")]
     if len({one.dataset for one in posterior.releases}) < len(posterior.releases):
         words.append("--same-rows")
     for name in screen_files(posterior):

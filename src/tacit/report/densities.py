@@ -43,7 +43,7 @@ def numbers(posterior: Posterior, simulation: Any = None) -> list[PosteriorNumbe
     for variable in posterior.arrays():
         values = posterior.draws(variable)
         columns = values.reshape(len(values), -1)
-        sites = values.shape[1] if "site" in posterior.tree["posterior"][variable].dims else 1
+        sites = values.shape[1] if "site" in posterior.parts.dims.get(variable, ()) else 1
         width = columns.shape[1] // sites
 
         def column(arrays: Any, i: int, name: str = variable, width: int = width) -> Any:

@@ -21,6 +21,7 @@ from tacit.noise.noise import Noise
 from tacit.pages.render import render
 from tacit.plan import Plan
 from tacit.posterior import Posterior, PriorRow, Row
+from tacit.posterior.cut_rows import cut_rows
 from tacit.posterior.differences import differences_of
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import Guarantee
@@ -35,6 +36,7 @@ from tacit.report.outlook import answering_splits, outlook
 from tacit.report.promise import PriceRow, prices, tradeoff_plot
 from tacit.report.replicas import checks, replicate
 from tacit.report.rows import Chart, check_rows, forest, split_rows
+from tacit.report.survival_plots import survival_plots
 from tacit.report.uncertainty import split_uncertainty
 from tacit.report.weight import weighed
 from tacit.schema import Category
@@ -117,7 +119,7 @@ def report(
     answer = answer_of(posterior, simulation)
     grave, other = weighed(posterior, fit)
     answering = next(iter(posterior.plan.model.dims(posterior.plan.schema)))
-    pictured = histogram_plots(posterior)
+    pictured, curves = histogram_plots(posterior), survival_plots(posterior)
     drawn = [] if pictured else [plot for one in answer.numbers if (plot := density_plot(one)) is not None]
     rest = [one for one in shown if not answer.numbers or one.variable != answering]
     plots = [plot for one in rest if (plot := density_plot(one)) is not None]
@@ -155,6 +157,7 @@ def report(
         scores=_scores(posterior),
         shape=_shape(posterior.plan),
         histograms=[plot.svg() for plot in pictured],
+        curves=[plot.svg() for plot in curves],
         public=_public(posterior.plan),
         commands=commands.commands(posterior),
         files=commands.files(posterior),
@@ -187,13 +190,13 @@ def _sampler(posterior: Posterior) -> dict[str, Any]:
     """How the chains did, in a handful of numbers."""
     chains, draws = next(iter(posterior.arrays().values())).shape[:2]
     rows = posterior.summary()
-    stats = posterior.tree["sample_stats"] if "sample_stats" in posterior.tree.children else {}
+    diverging = posterior.diagnostic("diverging")
     return {
         "chains": chains,
         "draws": draws,
         "r_hat": max((row.r_hat for row in rows if row.r_hat == row.r_hat), default=None),
         "ess": min((min(row.ess_bulk, row.ess_tail) for row in rows if row.ess_bulk == row.ess_bulk), default=None),
-        "divergences": int(stats["diverging"].values.sum()) if "diverging" in stats else None,
+        "divergences": None if diverging is None else int(diverging.sum()),
     }
 
 
@@ -262,7 +265,8 @@ def _scores(posterior: Posterior) -> dict[str, Any] | None:
     worst = None if misfit is None else median(misfit.reshape(-1).tolist())
     entries = sum(len(one.values) for one in posterior.releases)
     entries += sum(protocol.reports.size for one in posterior.surveys for protocol in one.protocols)
-    return {"entries": entries, "misfit": worst}
+    cut = [found.sentence() for one in posterior.releases if (found := cut_rows(one)) is not None]
+    return {"entries": entries, "misfit": worst, "cut": cut}
 
 
 def _check(release: Release, fit: Mapping[str, Any]) -> Chart | None:
@@ -271,10 +275,9 @@ def _check(release: Release, fit: Mapping[str, Any]) -> Chart | None:
 
 def _differences(posterior: Posterior) -> list[PosteriorNumber]:
     """The groups' means less that of the first group; none where there are no groups, or too many."""
-    variables = posterior.tree["posterior"].data_vars
-    if "mean" not in variables or "group" not in variables["mean"].dims:
+    if "group" not in posterior.parts.dims.get("mean", ()):
         return []
-    found = differences_of(variables["mean"], "mean", None)
+    found = differences_of(posterior.parts, "mean", None)
     return [PosteriorNumber(name, "difference of means", values.reshape(-1)) for name, values in found.items()]
 
 

@@ -68,7 +68,7 @@ def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
     statistic = posterior.releases[0].plan.statistic() if posterior.releases else model.statistic(schema)
     all_places = places(posterior)
     arrays = {name: posterior.draws(name) for name in posterior.arrays()}
-    sites = posterior.tree["posterior"].sizes.get("site", 1)
+    sites = len(posterior.parts.coords["site"]) if "site" in posterior.parts.axes else 1
     own = [name for name in model.site_parameters if name in arrays]
     if own and len(all_places) != sites:
         return None

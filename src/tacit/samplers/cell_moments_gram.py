@@ -158,8 +158,8 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         rss = jnp.log(jnp.maximum(best[:, layout.square_index], 0.02 * near[0]))
         distribution = jnp.zeros((len(sites), coordinates.size))
         start = [distribution, jnp.zeros((len(sites), p)), rss[:, None], jnp.zeros((len(sites), int(latent)))]
-        found = climb(objective, bend, jnp.concatenate(start, axis=1).reshape(-1), _STEPS)
-        return found, jnp.linalg.cholesky(bend(found))
+        found, information_there = climb(objective, bend, jnp.concatenate(start, axis=1).reshape(-1), _STEPS)
+        return found, jnp.linalg.cholesky(information_there)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = split_by_site(released, noises)

@@ -52,8 +52,8 @@ def importance_chain(
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = jnp.split(released, cuts)
-        peak, variances = find_peak(evidence, geometry, parts)
-        root = jnp.linalg.cholesky(geometry.information(peak, parts, variances)) / _WIDER
+        peak, _, information = find_peak(evidence, geometry, parts)
+        root = jnp.linalg.cholesky(information) / _WIDER
         for_normal, for_width, for_draws, for_order = jax.random.split(key, 4)
         for_sizes = jax.random.split(jax.random.fold_in(key, 4), len(evidence))
         counted = [(i, piece) for i, piece in enumerate(evidence) if isinstance(piece, CountedPowerSums)]

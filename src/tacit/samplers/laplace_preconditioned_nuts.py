@@ -97,9 +97,8 @@ def laplace_preconditioned_nuts(
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = jnp.split(released, cuts)
-        peak, variances = find_peak(evidence, geometry, parts)
+        peak, variances, information = find_peak(evidence, geometry, parts)
         size = peak.shape[0]
-        information = geometry.information(peak, parts, variances)
         jacobians = [jax.jacfwd(lambda t, i=i: geometry.fitted(evidence[i], t)[0])(peak) for i in noise.pieces]
         fits = [geometry.fitted(evidence[i], peak) for i in noise.pieces]
 
@@ -139,8 +138,8 @@ def laplace_preconditioned_nuts(
     return chain
 
 
-def find_peak(evidence: Sequence[Any], geometry: Geometry, parts: Any) -> tuple[Any, list[Any]]:
-    """The peak of the target, and the variances of the noise there.
+def find_peak(evidence: Sequence[Any], geometry: Geometry, parts: Any) -> tuple[Any, list[Any], Any]:
+    """The peak of the target, and the variances of the noise and the information there.
 
     Those of Laplace noise are renewed with each round, to the mean of omega^2 given the residual r: b |r| + b^2.
     """
@@ -149,18 +148,19 @@ def find_peak(evidence: Sequence[Any], geometry: Geometry, parts: Any) -> tuple[
         jnp.asarray(np.where(own, 2.0, 1.0) * s**2) for s, own in zip(noise.scales, noise.laplace, strict=True)
     ]
 
-    def round_(_: int, state: tuple[Any, list[Any]]) -> tuple[Any, list[Any]]:
+    def round_(_: int, state: tuple[Any, list[Any], Any]) -> tuple[Any, list[Any], Any]:
         peak, variances = state[0], list(state[1])
         for i in noise.pieces:
             residual = parts[i] - geometry.fitted(evidence[i], peak)[0]
             variances[i] = noise.scales[i] * jnp.where(noise.laplace[i], jnp.abs(residual), 0.0) + noise.scales[i] ** 2
-        found = climb(
+        found, information = climb(
             lambda t: geometry.target(t, parts, variances), lambda t: geometry.information(t, parts, variances), peak
         )
-        return found, variances
+        return found, variances, information
 
     start = geometry.start(parts, variances)
-    return jax.lax.fori_loop(0, _ROUNDS if noise.pieces else 1, round_, (start, variances))
+    empty = jnp.zeros((start.shape[0], start.shape[0]), start.dtype)
+    return jax.lax.fori_loop(0, _ROUNDS if noise.pieces else 1, round_, (start, variances, empty))
 
 
 def at_least(matrix: Any, flattest: float) -> Any:
@@ -169,17 +169,26 @@ def at_least(matrix: Any, flattest: float) -> Any:
     return (vectors * jnp.maximum(jnp.abs(values), flattest)) @ vectors.T
 
 
-def climb(target: Callable[[Any], Any], information: Callable[[Any], Any], start: Any, steps: int = _STEPS) -> Any:
-    """Damped Newton steps (Levenberg and Marquardt): a step that does not rise is not taken and the damping grows."""
+def climb(
+    target: Callable[[Any], Any], information: Callable[[Any], Any], start: Any, steps: int = _STEPS
+) -> tuple[Any, Any]:
+    """The peak and the information there, by damped Newton steps (Levenberg and Marquardt).
 
-    def step(_: int, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        t, best, damping = state
-        bend = information(t)
+    A step that does not rise is not taken and the damping grows. The target, its gradient and the information stand in
+    the program once: the first step goes nowhere and is taken, and so finds them at the start.
+    """
+
+    def step(i: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        t, best, slope, bend, damping = state
         damped = bend + jnp.diag(damping * jnp.diagonal(bend))
-        moved = t + cho_solve((jnp.linalg.cholesky(damped), True), jax.grad(target)(t))
-        value = target(moved)
-        better = value > best
-        damping = jnp.clip(jnp.where(better, damping / 5, damping * 5), 1e-9, 1e9)
-        return jnp.where(better, moved, t), jnp.where(better, value, best), damping
+        moved = t + cho_solve((jnp.linalg.cholesky(damped), True), slope)
+        value, gradient = jax.value_and_grad(target)(moved)
+        better = (value > best) | (i == 0)
+        new = moved, value, gradient, information(moved)
+        kept = (jnp.where(better, one, old) for one, old in zip(new, state[:4], strict=True))
+        return *kept, jnp.clip(jnp.where(better, damping / 5, damping * 5), 1e-9, 1e9)
 
-    return jax.lax.fori_loop(0, steps, step, (start, target(start), jnp.asarray(1e-2, start.dtype)))[0]
+    size, kind = start.shape[0], start.dtype
+    first = start, jnp.asarray(-jnp.inf, kind), jnp.zeros(size, kind), jnp.eye(size, dtype=kind)
+    found = jax.lax.fori_loop(0, steps + 1, step, (*first, jnp.asarray(5e-2, kind)))
+    return found[0], found[3]

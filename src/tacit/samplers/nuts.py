@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from numpyro.infer.hmc import hmc
 
 
 def nuts(
@@ -27,6 +26,8 @@ def nuts(
     ``target`` is the acceptance rate aimed at, ``depth`` the most doublings of a trajectory, ``dense`` adapts a full
     metric instead of a diagonal one.
     """
+    from numpyro.infer.hmc import hmc  # a fifth of a second, which a kept program spares
+
     init, sample = hmc(lambda position: -log_density(position), algo="NUTS")
     state = init(
         start,

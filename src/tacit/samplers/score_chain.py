@@ -278,8 +278,8 @@ def whitened_draws(
         gradients = jax.jacfwd(lambda t: evaluate(t)[1])(t)
         return gradients.T @ gradients + jnp.diag(flattest)
 
-    peak = climb(value, information, jnp.zeros(len(flattest)), _STEPS)
-    root = jnp.linalg.cholesky(information(peak))
+    peak, information_there = climb(value, information, jnp.zeros(len(flattest)), _STEPS)
+    root = jnp.linalg.cholesky(information_there)
 
     def unwhitened(position: Any) -> Any:
         return peak + solve_triangular(root, position, lower=True, trans=1)

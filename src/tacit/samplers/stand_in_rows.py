@@ -13,6 +13,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+CUT_DOUBT = 0.15
+"""How far what cutting takes off the sum of scores may be from what it takes off those of stand-in rows, relative."""
+
 
 class StandInRows:
     """``rows`` has arrays (m, G, ...); ``densities`` gives the logarithms (G,) of one row's responses, from that row's
@@ -58,6 +61,8 @@ class StandInRows:
 def around_anchor(stand_in: StandInRows, anchor: Any, bend: Any, points: Any) -> dict[str, Any]:
     """What does not change while a chain runs: scores at the rounds' points, and what they vary by at the anchor.
 
+    ``scatter`` also has what is not known of rows that were cut, since their covariates are not those of stand-in rows.
+
     Round k is taken, for the stand-in rows, at tau_k = anchor + C0 (theta_k - anchor), C0 = ``bend``.
     """
     at = jnp.exp(stand_in.log_p(anchor))
@@ -72,10 +77,12 @@ def around_anchor(stand_in: StandInRows, anchor: Any, bend: Any, points: Any) ->
         return stand_in.cut(stand_in.scores(tau))
 
     scores = jax.lax.map(cut_at, taus)
+    cut_off = jax.lax.map(lambda tau: stand_in.mean(at, stand_in.scores(tau)), taus) - stand_in.mean(at, scores)
     slopes = jax.lax.map(lambda tau: jax.jacfwd(lambda t: stand_in.mean(at, cut_at(t)))(tau), taus)
     within = scores - jnp.einsum("ig,kigj->kij", at, scores)[:, :, None]
     cross = stand_in.products(at, within, own[None])
     scatter = stand_in.products(at, within, within) - cross @ jnp.linalg.solve(information, jnp.swapaxes(cross, 1, 2))
+    scatter += CUT_DOUBT**2 * cut_off[:, :, None] * cut_off[:, None, :]
     return {
         "information": information,
         "steps": steps,

@@ -17,7 +17,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from numpyro.infer.hmc_util import warmup_adapter
 
 SHORTEST = 0.3
 _DIVERGED = 1000.0  # of energy, as no-U-turn samplers count it
@@ -36,6 +35,8 @@ def lockstep(
     thin: int = 1,
 ) -> tuple[Any, dict[str, Any]]:
     """Positions (draws, ...) and diagnostics by name, after ``warmup`` steps that adapt step size and metric."""
+    from numpyro.infer.hmc_util import warmup_adapter  # a fifth of a second, which a kept program spares
+
     flat, shaped = ravel_pytree(start)
     value_and_gradient = jax.value_and_grad(lambda position: log_density(shaped(position)))
     begin, adapt = warmup_adapter(warmup, dense_mass=dense, target_accept_prob=target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,9 +10,13 @@ from functools import partial
 from itertools import pairwise
 from os import SEEK_END
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
 
 from tacit.errors import expected
-from tacit.schema import Schema
+from tacit.schema import Column, Gaps, Number, Schema, Screened
 from tacit.sources.base import (
     Batch,
     FileState,
@@ -26,10 +31,12 @@ from tacit.sources.base import (
 from tacit.sources.classes import parse_text
 from tacit.sources.lines import split_block, split_line
 
+_SEMICOLON = b";"
 _BLOCK_BYTES = 2**22
 _PIECE_BYTES = 2**25
 _HEADER_BYTES = 2**20
 _BOM = b"\xef\xbb\xbf"
+_kernels: Any = pyarrow.compute  # made at run time: the type checker knows none of them
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,10 @@ class CsvFile(Source):
     without the newline it is refused before anything is paid. With more columns there is a delimiter in every row that
     a writer makes, whatever the cells hold. Cells are bytes, UTF-8 or not. Types
     are never guessed: the schema says what a column is.
+
+    Spreadsheets of many countries write semicolons between cells, because a comma is their decimal point. The header
+    line alone decides (`delimiter_of`): it holds names and no row. In such a file a comma in a cell of a number counts
+    as a point, each cell by itself, so that ``1,5`` is 1.5, ``1.5`` too, and ``1.234,5`` is no number.
     """
 
     path: Path
@@ -121,11 +132,31 @@ class CsvFile(Source):
 
 def _parse_block(block: bytes, delimiter: bytes, fields: dict[str, int], schema: Schema) -> Batch:
     rows, cells = split_block(block, delimiter, list(fields.values()))
+    if delimiter == _SEMICOLON:
+        cells = [_with_points(one, schema[name]) for name, one in zip(fields, cells, strict=True)]
     return Batch(rows, {name: parse_text(column, schema[name]) for name, column in zip(fields, cells, strict=True)})
 
 
-def open_csv(path: Path, delimiter: bytes) -> CsvFile:
-    """Read the header of the file at ``path``, and the last byte: is it a newline?"""
+def _with_points(cells: pa.Array, column: Column) -> pa.Array:
+    """Decimal commas as points, in cells of a number. Levels and identifiers stay as they are."""
+    declared = column.column if isinstance(column, Screened | Gaps) else column
+    return _kernels.replace_substring(cells, ",", ".") if isinstance(declared, Number) else cells
+
+
+def delimiter_of(header: bytes) -> bytes:
+    """What stands between the cells of a ``.csv`` file: a semicolon where its header has more of them than commas.
+
+    What stands between quotes is not counted.
+    """
+    plain = re.sub(rb'"[^"]*"', b"", header)
+    return _SEMICOLON if plain.count(_SEMICOLON) > plain.count(b",") else b","
+
+
+def open_csv(path: Path, delimiter: bytes | None = None) -> CsvFile:
+    """Read the header of the file at ``path``, and the last byte: is it a newline?
+
+    Without a ``delimiter`` the header says which it is (`delimiter_of`).
+    """
     label = label_of(path)
     line: bytes | None = None
     size = 0
@@ -147,12 +178,15 @@ def open_csv(path: Path, delimiter: bytes) -> CsvFile:
     if b"\r" in line:
         # With the line ends of old Macs the whole file would pass for its header, and its rows for names.
         raise expected("data", label, "to end its lines with a newline, or a carriage return and a newline")
+    delimiter = delimiter_of(line) if delimiter is None else delimiter
     try:
         names = tuple(cell.decode().strip() for cell in split_line(line, delimiter))
     except UnicodeDecodeError:
         names = None
     if names is None:  # raised out here: the decoder's error would carry the bytes along
-        raise expected("data", label, "to have a header in UTF-8")
+        raise expected(
+            "data", label, "to have a header in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8` converts older files"
+        )
     if len(names) == 1 and not ended:
         raise expected("data", label, "to end its last line with a newline, as it has only one column")
     return CsvFile(label, names, path, delimiter, body, size, body, size)

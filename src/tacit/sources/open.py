@@ -33,8 +33,9 @@ def open_source(data: Any, columns: Sequence[str], schema: Schema) -> Source:
 
     It may be
 
-    * a path to ``.csv`` or ``.tsv`` (tabs), ``.parquet``, ``.arrow`` or ``.feather`` (Arrow IPC); to a folder of such
-      files of one kind, ``name=value`` folders included; a pattern (``rows/*.parquet``); or a list of ``Path``;
+    * a path to ``.csv`` (commas, or semicolons where the header has them), ``.tsv`` (tabs), ``.parquet``, ``.arrow`` or
+      ``.feather`` (Arrow IPC); to a folder of such files of one kind, ``name=value`` folders included; a pattern
+      (``rows/*.parquet``); or a list of ``Path``;
     * a path to a DuckDB database, with its table as in ``shop.duckdb::orders`` or ``shop.duckdb::raw.orders``, or
       ``connection.table(name)``;
     * a pandas frame, or any object with ``__arrow_c_stream__`` or ``__arrow_c_array__``: polars, pyarrow;
@@ -96,7 +97,7 @@ def _open_files(label: str, files: list[FolderFile]) -> Source:
         if file.folders:
             raise expected("data", file.label, "to be Parquet where a folder is called name=value")
     if suffix in {".csv", ".tsv"}:
-        sources = [open_csv(file.path, b"," if suffix == ".csv" else b"\t") for file in files]
+        sources = [open_csv(file.path, None if suffix == ".csv" else b"\t") for file in files]
     else:
         sources = [open_ipc(file.path) for file in files]
     return sources[0] if len(sources) == 1 else Several(label, sources[0].names, tuple(sources))

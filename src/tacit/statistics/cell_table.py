@@ -57,15 +57,55 @@ class Bins:
 
 
 @dataclass(frozen=True)
+class Exits:
+    """How and when a row leaves: with its event or without, in each interval of ``edges``, or followed to the last one.
+
+    ``column`` is the time, ``event`` a column of two levels, the second for the event. A time of the last edge or more
+    is one that was followed to the end, whatever the event says: such times are clamped. So a row is in one cell.
+    """
+
+    column: str
+    event: str
+    edges: tuple[float, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The time and the event."""
+        return (self.column, self.event)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Events by interval, then those who left without, then those who were followed to the end."""
+        named = [shortest(edge) for edge in self.edges]
+        spans = [f"{a} to below {b}" for a, b in pairwise(named)]
+        ways = [f"{way} in {span}" for way in ("event", "left") for span in spans]
+        return (*ways, f"followed to {named[-1]}")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The same with the name of the time."""
+        return tuple(f"{self.column} {label}" for label in self.labels)
+
+    def codes(self, columns: Mapping[str, Any]) -> Any:
+        """The place of each row's cell among `labels`, a total function."""
+        import numpy as np
+
+        time, count = np.asarray(columns[self.column], np.float64), len(self.edges) - 1
+        interval = np.searchsorted(np.asarray(self.edges[1:-1], np.float64), time, side="right")
+        left = np.asarray(columns[self.event]) != 1
+        return np.where(time >= self.edges[-1], 2 * count, interval + count * left)
+
+
+@dataclass(frozen=True)
 class CellTable(Statistic):
     """The number of rows in each cell, on a lattice where one row counts as ``steps``.
 
-    Cells are the combinations of the groups of ``by`` (None: all rows are one group) and of the bins or levels of
-    ``inner``, which change fastest. Of two cells only the second is counted, as n is public;
+    Cells are the combinations of the groups of ``by`` (None: all rows are one group) and of the bins, levels or exits
+    of ``inner``, which change fastest. Of two cells only the second is counted, as n is public;
     ``every`` counts both.
     """
 
-    inner: Bins | Factors
+    inner: Bins | Factors | Exits
     by: Factors | None = None
     steps: int = lattice.resolution(1)
     every: bool = False

@@ -86,7 +86,7 @@ class ScorePairs:
                 first, second = zip(*points, strict=True)
                 for score in (min(first) - slack, max(first) + slack):
                     rho += [score, score]
-                    omega += [max(0, min(second) - 1), max(second) + 1]
+                    omega += [max(0, min(second) - self.table.weight_slack), max(second) + self.table.weight_slack]
             if self.empty:
                 rho, omega = [*rho, 0], [*omega, 0]
             scores.append([score / self.table.score_unit for score in rho])

@@ -35,7 +35,7 @@ class ScoreSums(Statistic):
     q = the covariates times `STEPS`, the response, eta = sum q_j t_j, rho, omega and their products are whole numbers,
     each a function of one row. ``laplace`` and ``share`` say for which noise, and how divided between score and
     information, `sensitivity` is to be; ``ratio`` fixes the relative scale of the diagonal instead. ``empty`` says that
-    some rows may be missing: of a person who has few.
+    some rows may be missing: of a person who has few. ``observed`` says that w is the observed information.
     """
 
     design: tuple[DesignColumn, ...]
@@ -49,6 +49,7 @@ class ScoreSums(Statistic):
     share: Fraction = Fraction(1, 2)
     ratio: Fraction | None = None
     empty: bool = False
+    observed: bool = False
 
     def __post_init__(self) -> None:
         if self.link not in LINKS:
@@ -69,7 +70,7 @@ class ScoreSums(Statistic):
     @property
     def table(self) -> ScoreTable:
         """Scores and information as functions of eta."""
-        return score_table(self.link, self.most)
+        return score_table(self.link, self.most, self.observed)
 
     @cached_property
     def region(self) -> ScoreRegion:

@@ -9,6 +9,12 @@ expected information w are
     Poisson, y = C  u = mu' P(N = C - 1) / P(N >= C),  N ~ Poisson(mu): the likelihood of a clamped count
     Poisson         w = E[u^2] = mu'^2 P(N = C - 1) (1 - (C - 1) / mu) + (mu'^2 / mu) P(N <= C - 2) + u_C^2 P(N >= C)
 
+The ``observed`` information is minus the second derivative of the log-likelihood. With the softplus link and y < C it is
+((mu'/mu)^2 - mu''/mu) y + mu'' >= 0, as log mu is concave and mu is convex.
+It is what the rows' posterior has, and differs from w where counts vary more, or less, than Poisson counts do. Its
+largest value is many times that of w, so it is for releases with little noise. For y = C, where it may be negative, it
+counts as 0 then.
+
 With the log link a row whose mean at the point lies beyond C has the weight a = C / mu in u and in w, any other 1: a
 function of its covariates alone, so that the score still has mean 0 where the model holds. Without it a count of 0 at a
 corner of the bounds, where no row need be, would have a score of -mu and decide how much noise every row pays for.
@@ -28,9 +34,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -48,7 +54,10 @@ _WIDEST = 2**28  # 1 / (resolution of the information) times the largest score: 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Whole numbers at ``knots`` of eta: ``slope``, ``start`` and ``top`` in `score_unit`, ``weight`` in its own."""
+    """Whole numbers at ``knots`` of eta: ``slope``, ``start`` and ``top`` in `score_unit`, ``weight`` in its own.
+
+    Where the information depends on the response it is ``weight`` + ``weight_slope`` y for y < C, ``weight_top`` at C.
+    """
 
     most: int
     weight_unit: int
@@ -57,6 +66,13 @@ class ScoreTable:
     start: tuple[int, ...]
     top: tuple[int, ...]
     weight: tuple[int, ...]
+    weight_slope: tuple[int, ...] = ()
+    weight_top: tuple[int, ...] = ()
+
+    @property
+    def weight_slack(self) -> int:
+        """By how much rounding may move a row's weight from the line that `curves` is about."""
+        return self.most + 1 if self.weight_slope else 1
 
     @property
     def score_unit(self) -> int:
@@ -67,13 +83,15 @@ class ScoreTable:
     def _arrays(self) -> tuple[Any, ...]:
         import numpy as np
 
-        return tuple(np.array(one, np.int64) for one in (self.knots, self.slope, self.start, self.top, self.weight))
+        scores = (self.knots, self.slope, self.start, self.top)
+        return tuple(np.array(one, np.int64) for one in (*scores, self.weight, self.weight_slope, self.weight_top))
 
     @cached_property
     def largest(self) -> tuple[int, int]:
         """Bounds on the size of a row's score and weight, in whole numbers."""
         ends = [abs(a * y - b) for a, b in zip(self.slope, self.start, strict=True) for y in (0, self.most - 1)]
-        return max(*ends, *self.top) + self.most, max(self.weight)
+        weights = [a * (self.most - 1) + b for a, b in zip(self.weight_slope, self.weight, strict=False)]
+        return max(*ends, *self.top) + self.most, max(*self.weight, *weights, *self.weight_top)
 
     def of_rows(self, eta: Any, response: Any) -> tuple[Any, Any]:
         """The score and the weight of each row, int64, from whole ``eta`` (in 1 / `FINE`) and ``response`` in 0..most.
@@ -83,7 +101,7 @@ class ScoreTable:
         """
         import numpy as np
 
-        knots, slope, start, top, weight = self._arrays
+        knots, slope, start, top, weight, weight_slope, weight_top = self._arrays
         eta = np.clip(eta, knots[0], knots[-1])
         left = np.clip(np.searchsorted(knots, eta, side="right") - 1, 0, len(knots) - 2)
         along, width = eta - knots[left], knots[left + 1] - knots[left]
@@ -93,14 +111,18 @@ class ScoreTable:
             return below + (values[left + 1] - below) * along // width
 
         below_top = at(slope) * response - at(start)
-        return np.where(response == self.most, at(top), below_top), at(weight)
+        scores, weights = np.where(response == self.most, at(top), below_top), at(weight)
+        if self.weight_slope:
+            weights = np.where(response == self.most, at(weight_top), at(weight_slope) * response + weights)
+        return scores, weights
 
     def curves(self, low: int, high: int) -> list[tuple[int, list[tuple[int, int]]]]:
-        """Points (score, weight) whose hull, widened by ``most`` + 1 and 1, holds those of all rows with such an eta.
+        """Points (score, weight) whose hull, widened by ``most`` + 1 and `weight_slack`, holds those of all rows with such
+        an eta.
 
         One list for y = 0, for y = C - 1 (where that is another one) and for y = C.
         Proof: between two knots a row's score and weight are linear in eta, up to rounding: ``slope`` y is off by less
-        than y <= C - 1 and the others by less than 1. For y between 0 and C - 1 they lie on the line between those of 0
+        than y <= C - 1, so is ``weight_slope`` y, and the others by less than 1. For y between 0 and C - 1 they lie on the line between those of 0
         and of C - 1. So the ends of the interval, and the knots inside it, span all of them. []
         """
         low, high = (min(max(end, self.knots[0]), self.knots[-1]) for end in (low, high))
@@ -116,8 +138,13 @@ class ScoreTable:
 
 
 @lru_cache(maxsize=16)
-def score_table(link: str, most: int) -> ScoreTable:
-    """The table of a ``link`` for responses from 0 to ``most``; a response with two levels has ``most`` = 1."""
+def score_table(link: str, most: int, observed: bool = False) -> ScoreTable:
+    """The table of a ``link`` for responses from 0 to ``most``; a response with two levels has ``most`` = 1.
+
+    ``observed`` is for the softplus link, with the information of that name.
+    """
+    if observed and link != "softplus":
+        raise expected("link", link, "to be softplus for the observed information")
     if link not in LINKS:
         raise expected("link", link, f"to be one of {', '.join(LINKS)}")
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 4096:
@@ -127,6 +154,7 @@ def score_table(link: str, most: int) -> ScoreTable:
     with localcontext(Context(prec=_DIGITS, rounding=ROUND_HALF_EVEN)):
         knots = list(_knots(link, most))
         rows = [_logistic(knot) if link == "logistic" else _poisson(link, most, knot) for knot in knots]
+        bends = [_observed(most, knot) for knot in knots] if observed else []
         largest = max(max(abs(b), abs(a) * (most - 1), abs(t)) for a, b, t, _ in rows)
         unit = 2 ** min(20, _WIDEST.bit_length() - 1 - math.ceil(largest).bit_length())
         whole = [
@@ -135,17 +163,21 @@ def score_table(link: str, most: int) -> ScoreTable:
         ]
     slope, start, top, weight = zip(*whole, strict=True)
     table = ScoreTable(most, unit, tuple(knots), slope, start, top, weight)
+    if observed:
+        weight_slope, weight, weight_top = zip(*(map(partial(_whole, unit), bend) for bend in bends), strict=True)
+        table = replace(table, weight=weight, weight_slope=weight_slope, weight_top=weight_top)
     _check(table)
     return table
 
 
 def _check(table: ScoreTable) -> None:
     """No product of `ScoreTable.of_rows` may leave int64, and no weight be negative. A fault in tacit if it did."""
-    for values in (table.slope, table.start, table.top, table.weight):
+    weights = [one for one in (table.weight, table.weight_slope, table.weight_top) if one]
+    for values in (table.slope, table.start, table.top, *weights):
         jumps = (abs(b - a) for a, b in pairwise(values))
         gaps = (b - a for a, b in pairwise(table.knots))
         assert max(jump * gap for jump, gap in zip(jumps, gaps, strict=True)) < 2**62
-    assert min(table.weight) >= 0
+    assert min(map(min, weights)) >= 0
     assert max(table.largest) < 2**52
 
 
@@ -199,6 +231,22 @@ def _poisson(link: str, most: int, knot: int) -> tuple[Decimal, Decimal, Decimal
     return down * change / mean, down * change, down * top, down * max(Decimal(0), weight)
 
 
+def _observed(most: int, knot: int) -> tuple[Decimal, Decimal, Decimal]:
+    """By softplus: (mu'/mu)^2 - mu''/mu, mu'' and minus the second derivative of log P(N >= C), at least 0 each.
+
+    With h = P(N = C - 1) / P(N >= C), the derivative of log P(N >= C) in mu: h' = h ((C - 1) / mu - 1 - h).
+    """
+    mean, change = _mean("softplus", Decimal(knot) / FINE)
+    bend = change / (1 + (Decimal(knot) / FINE).exp())  # mu''
+    if mean < most:
+        hazard = 1 / _series(mean, most)
+    else:
+        before = (-mean + (most - 1) * mean.ln() - _log_factorial(most - 1)).exp()
+        hazard = before / (1 - before * _falling(mean, most))
+    top = -(bend * hazard + change**2 * hazard * ((most - 1) / mean - 1 - hazard))
+    return max(Decimal(0), (change / mean) ** 2 - bend / mean), bend, max(Decimal(0), top)
+
+
 def _series(mean: Decimal, most: int) -> Decimal:
     """sum over k >= 0 of mean^(k+1) / (C (C+1) ... (C+k))."""
     term = total = mean / most
@@ -225,6 +273,10 @@ def _falling(mean: Decimal, most: int) -> Decimal:
 def _log_factorial(k: int) -> Decimal:
     with localcontext(Context(prec=_DIGITS, rounding=ROUND_HALF_EVEN)):
         return Decimal(math.factorial(k)).ln()
+
+
+def _whole(scale: int, value: Decimal) -> int:
+    return _rounded(value * scale)
 
 
 def _rounded(value: Decimal) -> int:

@@ -26,7 +26,8 @@ from tacit.privacy.beta_divergence import (
     gaussian,
     weight_for,
 )
-from tacit.privacy.poisson_range import PoissonLossRange, power_sum
+from tacit.privacy.poisson_power_sums import power_sum
+from tacit.privacy.poisson_range import PoissonLossRange
 from tacit.runtime.backend import float64
 from tacit.statistics.design import Sign, constant
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from tacit.errors import expected
 from tacit.mechanisms.targets.bounded_density import BoundedDensity
 from tacit.privacy.beta_divergence import Gaussian, LossRange, Probabilities, gaussian
-from tacit.privacy.poisson_range import PoissonLossRange, power_sum
-
-_LOG_MEANS = (-20.0, 9.0)  # of a Poisson model: means beyond are moved here, which makes another Poisson model
-_KNOTS, _POWER_SUM_ERROR = 4097, 1e-8
+from tacit.privacy.poisson_power_sums import KNOTS, LOG_MEANS, STEP, power_sum_table
+from tacit.privacy.poisson_range import CountsRange
 
 
 @dataclass(frozen=True)
@@ -151,14 +147,6 @@ class NormalDensity(BoundedDensity):
 
 
 @dataclass(frozen=True)
-class CountsRange(LossRange):
-    """`Counts`, and what the interpolated sum of powers may add: twice its error over beta."""
-
-    def _at(self, beta: float) -> float:
-        return PoissonLossRange().at(beta) + 2 * _POWER_SUM_ERROR / beta
-
-
-@dataclass(frozen=True)
 class PoissonDensity(BoundedDensity):
     """y ~ Poisson(mean), ln mean = theta'x (``link`` "log") or mean = ln(1 + e^(theta'x)) ("softplus").
 
@@ -174,7 +162,7 @@ class PoissonDensity(BoundedDensity):
 
     def checked_beta(self, beta: float) -> float:
         """``beta``, refused where the table is not fine enough for it."""
-        _power_sum_table(beta)
+        power_sum_table(beta)
         return beta
 
     def _log_mean(self, theta: Any, x: Any) -> Any:
@@ -183,7 +171,7 @@ class PoissonDensity(BoundedDensity):
 
         u = jnp.clip(x @ theta, -1e4, 1e4)
         log_mean = u if self.link == "log" else jnp.where(u < -30, u, jnp.log(jax.nn.softplus(jnp.maximum(u, -30.0))))
-        return jnp.clip(log_mean, *_LOG_MEANS)
+        return jnp.clip(log_mean, *LOG_MEANS)
 
     def log_density(self, theta: Any, x: Any, y: Any) -> Any:
         """ln f(y | mean)."""
@@ -196,35 +184,11 @@ class PoissonDensity(BoundedDensity):
     def power_integral(self, theta: Any, x: Any, beta: float) -> Any:
         import jax.numpy as jnp
 
-        values, derivatives = (jnp.asarray(part) for part in _power_sum_table(beta))
-        low, high = _LOG_MEANS
-        step = (high - low) / (_KNOTS - 1)
-        place = (self._log_mean(theta, x) - low) / step
-        knot = jnp.clip(jnp.floor(place).astype(int), 0, _KNOTS - 2)
+        table = power_sum_table(beta)
+        values, derivatives = jnp.asarray(table.values), jnp.asarray(table.derivatives)
+        place = (self._log_mean(theta, x) - LOG_MEANS[0]) / STEP
+        knot = jnp.clip(jnp.floor(place).astype(int), 0, KNOTS - 2)
         t = place - knot  # cubic Hermite interpolation between two knots
         ends = values[knot] * (1 + 2 * t) * (1 - t) ** 2 + values[knot + 1] * (3 - 2 * t) * t**2
         bends = derivatives[knot] * t * (1 - t) ** 2 - derivatives[knot + 1] * (1 - t) * t**2
-        return jnp.exp(ends + step * bends)
-
-
-@lru_cache(maxsize=64)
-def _power_sum_table(beta: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """ln I and its derivative in ln mu at the knots: d ln I / d ln mu = mu beta (sum f_k^b f_(k-1) / I - 1).
-
-    Between the knots I is then within `_POWER_SUM_ERROR`, which is checked at the points in between.
-    """
-    import numpy as np
-
-    knots = np.linspace(*_LOG_MEANS, _KNOTS)
-    mu = np.exp(knots)
-    sums = power_sum(mu, beta)
-    if not sums.min() > 1e-300:
-        raise expected("beta", beta, "to be smaller for a Poisson model")
-    values = np.log(sums)
-    derivatives = mu * beta * (power_sum(mu, beta, shifted=True) / sums - 1)
-    step = knots[1] - knots[0]
-    between = (values[1:] + values[:-1]) / 2 + step * (derivatives[:-1] - derivatives[1:]) / 8
-    off = np.exp(between) - power_sum(np.exp(knots[1:] - step / 2), beta)
-    if not np.max(np.abs(off)) < _POWER_SUM_ERROR / 2:
-        raise expected("beta", beta, "to be smaller for a Poisson model")
-    return tuple(values.tolist()), tuple(derivatives.tolist())
+        return jnp.exp(ends + STEP * bends)
