@@ -30,6 +30,12 @@ class Number:
     ``missing`` stands in for every empty, unreadable or non-finite cell. It is public; the middle of the bounds unless
     said otherwise. With ``clamp`` false the bounds are units only, in which a prior is stated, and values outside keep
     their size: for mechanisms whose privacy asks nothing of such a column.
+
+    ```pycon
+    >>> tacit.Schema(age={"bounds": [18, 90], "missing": 40})["age"].missing
+    40.0
+
+    ```
     """
 
     low: float
@@ -74,6 +80,12 @@ class Category:
     ``missing`` stands in for every empty or undeclared cell. It is public; the reference level unless said otherwise.
     Cells and levels are compared in one form, whatever they are stored as: ``"01"``, ``1`` and ``1.0`` are one level,
     and so are ``"True"``, ``true`` and ``1`` (see `cell_forms`).
+
+    ```pycon
+    >>> tacit.Schema(smoker=["no", "yes"])["smoker"].missing
+    'no'
+
+    ```
     """
 
     levels: tuple[Level, ...]
@@ -264,6 +276,13 @@ class Schema(Mapping[str, Column]):
 
     Names that are no Python identifiers go in as a mapping: ``Schema({"body mass": (15, 55)})``. A plan adds the
     columns that it derives from these; to everything but the reading of rows they are columns like others.
+
+    ```pycon
+    >>> schema = tacit.Schema(age=(18, 90), smoker=["no", "yes"])
+    >>> schema["smoker"].levels
+    ('no', 'yes')
+
+    ```
     """
 
     __slots__ = ("_columns", "derived")

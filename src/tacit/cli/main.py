@@ -140,6 +140,13 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
             f"Before you spend it: `tacit screen {shlex.quote(str(plan))} DATA --epsilon 0.05` counts, with noise, the "
             "cells that are missing, unreadable, out of bounds or no declared level: a misspelled one wastes a release."
         )
+        person = loaded.mechanism.person
+        whose = "" if person is None else f" --person {shlex.quote(person.id)}"
+        total = " ".join(f"--{name} TOTAL" for name in loaded.budget.parameters())
+        tell(
+            f"Next: `tacit ledger new ledger.db --dataset NAME {total}{whose}`, once for these rows, and then `tacit "
+            f"privatize {shlex.quote(str(plan))} DATA -o release.json --ledger ledger.db --dataset NAME`."
+        )
 
 
 @app.command()

@@ -157,6 +157,13 @@ def design(
     ``parameters`` is how many of these tables there are; for other families so many parameters are drawn from the
     ``prior``, which is the family's default unless changed. Left out it is 24, and 4 to 12 for scores in rounds.
     ``progress`` is told how far it is, in percent, as in `tacit.infer`.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> tacit.design(plan, n=[500, 5000]).cells[0].n
+    500
+
+    ```
     """
     plan = as_plan(plan)
     sizes = _sizes(n, plan)

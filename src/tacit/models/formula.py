@@ -34,6 +34,7 @@ from tacit.models.formula_terms import (
     written_level,
 )
 
+_SPACES = "; a name with spaces or signs stands between backticks: `body mass`"
 _TOKEN = re.compile(
     rf"\s*(?:`(?P<quoted>[^`]+)`|(?P<name>{NAME})|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<sign>\*\*|[~+\-:*()\[\],=^/|.])|(?P<other>\S))"
@@ -168,7 +169,7 @@ def _tokens(text: str) -> list[Token]:
         assert kind is not None
         word, place = match.group(kind), match.start(kind)
         if kind == "other":
-            refuse(text, place, f"to hold column names, functions, +, -, :, * and ~ only, not {word!r}")
+            refuse(text, place, f"to hold column names, functions, +, -, :, * and ~ only, not {word!r}{_SPACES}")
         kind = {"quoted": "name", "double": "text", "single": "text"}.get(kind, kind)
         tokens.append(Token(kind, word, place - (match.group("quoted") is not None)))
         position = match.end()

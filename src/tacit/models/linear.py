@@ -37,6 +37,13 @@ class LinearRegression(Regression, LocalModel):
 
     Released: the distinct sums of products of (1, x, y), plus noise. Given the exact sums the posterior is conjugate;
     the methods differ in how they treat the latent exact sums.
+
+    ```pycon
+    >>> schema = tacit.Schema(cost=(0, 9000), age=(18, 90), smoker=["no", "yes"])
+    >>> tacit.LinearRegression("cost ~ age + smoker").design(schema).names
+    ['Intercept', 'age', 'smoker[yes]']
+
+    ```
     """
 
     family: ClassVar[str] = "linear"

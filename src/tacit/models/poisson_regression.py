@@ -31,6 +31,13 @@ class PoissonRegression(MomentRegression):
 
     The response is a count, declared from 0 to the largest that counts; larger ones are clamped to it, which the
     inference knows. Released: the sums of x, xx', yx, yxx' and y, plus noise.
+
+    ```pycon
+    >>> schema = tacit.Schema(visits=(0, 20), age=(18, 90))
+    >>> tacit.PoissonRegression("visits ~ age", link="log").design(schema).names
+    ['Intercept', 'age']
+
+    ```
     """
 
     family: ClassVar[str] = "poisson-regression"

@@ -304,9 +304,11 @@ class Posterior:
 
     def __str__(self) -> str:
         """The answer as a terminal shows it: title, effects, warnings."""
-        lines = [self.title, *(f"  {one.sentence}" for one in self.effects())]
+        grave = self.grave_warnings()
+        lines = [f"Do not rely on this yet: {warning}" for warning in grave]
+        lines += [self.title, *(f"  {one.sentence}" for one in self.effects())]
         lines += [cut.sentence() for one in self.releases if (cut := cut_rows(one)) is not None]
-        return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings())])
+        return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings() if warning not in grave)])
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import posterior_card
