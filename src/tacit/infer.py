@@ -116,7 +116,7 @@ def infer(
     everything = [one for site in releases for one in site]
     plan = (everything or surveys)[0].plan
     for other in surveys:
-        if (other.plan.model, other.plan.schema) != (plan.model, plan.schema):
+        if (other.plan.model.unchecked, other.plan.schema) != (plan.model.unchecked, plan.schema):
             raise expected("reports", other.dataset, "to have the model and the schema of what they are pooled with")
     screens = [as_screen(one) for one in ([screen] if isinstance(screen, AnyScreen) else screen)]
     check_screens(screens, everything)
@@ -334,7 +334,16 @@ def method_for(problem: Problem, method: str | None) -> str:
         assert isinstance(problem.model, LocalModel)  # or there would be no reports
         usual = {problem.model.survey_method(one.local_randomizer) for one in problem.surveys}
         method = usual.pop() if len(usual) == 1 else None
-    return method_name(problem.model, problem.schema, method, central=central, local=local, unknown_n=problem.unknown_n)
+    return method_name(
+        problem.model,
+        problem.schema,
+        method,
+        central=central,
+        local=local,
+        unknown_n=problem.unknown_n,
+        sites=len(problem.sites) > 1,
+        releases=any(len(site.noises) > 1 for site in problem.sites),
+    )
 
 
 def check_settings(

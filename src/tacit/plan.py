@@ -83,6 +83,8 @@ class Plan:
         if cast("Mechanism | None", self.mechanism) is None:
             known = isinstance(self.model, Model) and isinstance(self.schema, Schema)
             object.__setattr__(self, "mechanism", default_mechanism(self.model, self.schema) if known else AddNoise())
+        if isinstance(self.model, Model):
+            object.__setattr__(self, "model", self.model.settled(checked=isinstance(self.mechanism, AddNoise)))
         for name, kind in (("model", Model), ("schema", Schema), ("budget", Guarantee), ("mechanism", Mechanism)):
             if not isinstance(getattr(self, name), kind):
                 raise expected(name, getattr(self, name), f"to be {_WRITTEN[name]}")
@@ -246,6 +248,8 @@ class Plan:
         said = dict(tables.get("mechanism", {"kind": AddNoise.kind}))
         if said.get("kind") == DEFAULT:
             said["kind"] = default_mechanism(model, schema).kind
+        else:
+            model = model.settled(checked=False)
         return cls(
             model=model,
             schema=schema,

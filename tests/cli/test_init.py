@@ -206,6 +206,19 @@ def test_it_asks_for_all_that_the_family_needs(folder):
     assert tacit.Plan.load(folder / "plan.toml").model == tacit.NormalMean("age", 4.0)
 
 
+def test_it_asks_for_the_event_of_a_time(folder):
+    """A column that is not there is asked for again, and what the event can be is asked like any column's."""
+    answers = "weibull-survival\nage ~ `body mass`\nnobody\nsmoker\n0 110\n10 60\nno, yes\nno\n0.5\n\n"
+    done = subprocess.run(
+        [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    plan = tacit.Plan.load(folder / "plan.toml")
+    assert plan.model == tacit.WeibullSurvival("age ~ `body mass`", event="smoker")
+    assert plan.schema == tacit.Schema({"age": (0, 110), "body mass": (10, 60), "smoker": ["no", "yes"]})
+    assert "Expected one of the columns" in done.stderr
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # check
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from unittest import mock
 
@@ -241,3 +242,22 @@ def test_check_prints_the_rounds_their_shares_and_their_noise():
     assert "A budget with a delta above 0" in useless
     first = explain_plain(plan())["rounds"][0]
     assert set(first) == {"share", "matrix", "noise_at_zero"}
+
+
+def test_the_last_round_has_the_observed_information_where_noise_is_tiny():
+    """Of counts by softplus alone; what it costs is the same."""
+
+    def made(model, epsilon):
+        budget = tacit.ApproxDP(epsilon, 1e-6)
+        return tacit.Plan(MODELS[model], SCHEMA, budget, Newton()).calibrated_mechanism()
+
+    wide = made("poisson", 1e4)
+    zero = (0,) * len(wide.sums.coordinates)
+    observed = [wide.statistic(place, zero).observed for place in range(wide.passes)]
+    assert observed == [False] * (wide.passes - 1) + [True]
+    last = wide.round_at(wide.passes - 1, zero)
+    expected = replace(wide, sums=replace(wide.sums, observed=False)).round_at(wide.passes - 1, zero)
+    assert last.scales[1] > expected.scales[1], "it is larger, and so is its noise"
+    assert wide.event().satisfies(tacit.ApproxDP(1e4, 1e-6))
+    for model, epsilon in (("poisson", 4.0), ("log", 1e4), ("logistic", 1e4)):
+        assert not made(model, epsilon).sums.observed

@@ -187,6 +187,11 @@ def _drawn(own: _Density | LikelihoodDensity, rng: Any) -> Any:
     freedom = 8 + 2 * p  # in many dimensions the length of a vector of few degrees of freedom varies too much
     half = rng.standard_normal((draws // 2, p))
     normal, chi = np.concatenate([half, -half]), np.tile(rng.chisquare(freedom, draws // 2) / freedom, 2)
+    for _ in range(2):  # so that of a normal density mean and covariance come out exactly, and of others nearly so
+        squares = np.sum(normal**2, 1) / chi
+        exact = np.exp((freedom + p) / 2 * np.log1p(squares / freedom) - squares / 2) / chi
+        spread = (normal * (exact / np.sum(exact * chi))[:, None]).T @ normal
+        normal = normal @ np.linalg.inv(np.linalg.cholesky(spread)).T
     proposed = theta + (normal / np.sqrt(chi)[:, None]) @ root.T
     parts = np.array_split(proposed, max(1, draws * rows // 10**7))
     weight = np.concatenate([own.log_density(part) for part in parts])

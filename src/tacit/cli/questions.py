@@ -69,8 +69,14 @@ def asked(columns: Mapping[str, str | None]) -> Any:
         last = name == missing[-1]
         model[name] = _until(
             f"{name}, {fields[name].metadata.get('asks', 'which the family needs')}",
-            lambda answer, name=name, last=last: _said(families[family], {**model, name: answer}, name, whole=last),
+            lambda answer, name=name, last=last: _said(
+                families[family],
+                {**model, name: _column(answer, columns) if fields[name].metadata.get("column", False) else answer},
+                name,
+                whole=last,
+            ),
         )
+    used += [model[name] for name in missing if fields[name].metadata.get("column", False)]
     by = model.get("by", [])
     used += [by] if isinstance(by, str) else by
     say("Now what each column can hold, from what you know and never from these rows.")

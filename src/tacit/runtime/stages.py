@@ -81,6 +81,8 @@ def outlined(function: Callable[..., Any], inputs: Sequence[Any], *, in_stages: 
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs)
     jaxpr, places = closed.jaxpr, _Places()
+    for var in (*jaxpr.constvars, *jaxpr.invars, *(one for equation in jaxpr.eqns for one in equation.outvars)):
+        places.of(var)  # in the order of the trace: sets have one of their own, which differs between processes
     values = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     fixed = {var: const for var, const in values.items() if not isinstance(const, jax.Array)}
     wanted = _variables(jaxpr.outvars)

@@ -14,6 +14,7 @@ coefficient has a prior of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -22,7 +23,7 @@ import numpy as np
 
 from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, log_density
 from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings
+from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings, Shaped
 from tacit.samplers.independence import independence
 from tacit.samplers.latent_gram import NoisyGram, draw_all, wishart_chain
 
@@ -41,20 +42,27 @@ def gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings:
 
 def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """Metropolis with fresh noise; a proposal that is no Gram matrix has weight 0."""
-    n, noises = argument([layout.n]), layout.noises.as_arguments()
+    whole = replace(layout, n=float("nan"))  # what is written into a program must not depend on it
 
-    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        def propose(key: Any) -> tuple[Centred, Any]:
-            sums, block = layout.matrix(released - noises.fresh(key))
-            centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
-            return centred, log_density(centred, n[0], prior)
+    def made(given: Any) -> Chain:
+        n, (scales, spreads) = given
+        noises = replace(layout.noises, scales=scales, spreads=spreads)
 
-        for_chain, for_parameters = jax.random.split(key)
-        points, info = independence(for_chain, propose, settings.draws)
-        keys = jax.random.split(for_parameters, settings.draws)
-        return jax.vmap(lambda k, c: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior))(keys, points), info
+        def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+            def propose(key: Any) -> tuple[Centred, Any]:
+                sums, block = whole.matrix(released - noises.fresh(key))
+                centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
+                return centred, log_density(centred, n[0], prior)
 
-    return chain
+            for_chain, for_parameters = jax.random.split(key)
+            points, info = independence(for_chain, propose, settings.draws)
+            keys = jax.random.split(for_parameters, settings.draws)
+            return jax.vmap(lambda k, c: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior))(keys, points), info
+
+        return chain
+
+    purpose = ("wishart by fresh noise", layout.size, layout.order.tobytes(), layout.noises.laplace, prior, settings)
+    return Shaped(made, (argument([layout.n]), layout.noises.numbers()), purpose)
 
 
 def suits(layout: NoisyGram, prior: GramPriorParameters, released: Any) -> Any:

@@ -9,11 +9,10 @@ expected information w are
     Poisson, y = C  u = mu' P(N = C - 1) / P(N >= C),  N ~ Poisson(mu): the likelihood of a clamped count
     Poisson         w = E[u^2] = mu'^2 P(N = C - 1) (1 - (C - 1) / mu) + (mu'^2 / mu) P(N <= C - 2) + u_C^2 P(N >= C)
 
-The ``observed`` information is minus the second derivative of the log-likelihood. With the softplus link and y < C it is
-((mu'/mu)^2 - mu''/mu) y + mu'' >= 0, as log mu is concave and mu is convex.
-It is what the rows' posterior has, and differs from w where counts vary more, or less, than Poisson counts do. Its
-largest value is many times that of w, so it is for releases with little noise. For y = C, where it may be negative, it
-counts as 0 then.
+The ``observed`` information is minus the second derivative of the log-likelihood. With the softplus link and y < C it
+is ((mu'/mu)^2 - mu''/mu) y + mu'' >= 0, since mu is convex and log mu concave: mu'^2 >= mu mu'' is e^eta >= mu. It is
+what the rows' posterior has, and differs from w where counts vary more, or less, than Poisson counts do. Its largest
+value is many times that of w, so it is for releases with little noise. For y = C it counts as 0 where it is negative.
 
 With the log link a row whose mean at the point lies beyond C has the weight a = C / mu in u and in w, any other 1: a
 function of its covariates alone, so that the score still has mean 0 where the model holds. Without it a count of 0 at a
@@ -117,13 +116,12 @@ class ScoreTable:
         return scores, weights
 
     def curves(self, low: int, high: int) -> list[tuple[int, list[tuple[int, int]]]]:
-        """Points (score, weight) whose hull, widened by ``most`` + 1 and `weight_slack`, holds those of all rows with such
-        an eta.
+        """Points (score, weight) whose hull, widened by ``most`` + 1 and `weight_slack`, holds rows of such an eta.
 
         One list for y = 0, for y = C - 1 (where that is another one) and for y = C.
         Proof: between two knots a row's score and weight are linear in eta, up to rounding: ``slope`` y is off by less
-        than y <= C - 1, so is ``weight_slope`` y, and the others by less than 1. For y between 0 and C - 1 they lie on the line between those of 0
-        and of C - 1. So the ends of the interval, and the knots inside it, span all of them. []
+        than y <= C - 1, so is ``weight_slope`` y, and the others by less than 1. For y between 0 and C - 1 they lie on
+        the line between those of 0 and of C - 1. So the ends of the interval and the knots inside it span all rows. []
         """
         low, high = (min(max(end, self.knots[0]), self.knots[-1]) for end in (low, high))
         inside = range(bisect_right(self.knots, low), bisect_left(self.knots, high))
