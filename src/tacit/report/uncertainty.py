@@ -83,7 +83,7 @@ def split_uncertainty(posterior: Posterior, replicas: Replicas, *, seed: int = 0
     found: list[Split] = []
     names = iter(row.name for row in posterior.summary())
     for variable in posterior.arrays():
-        total = _variances(posterior.draws(variable), 0)
+        total = _variances(posterior.parameter(variable), 0)
         labels = [next(names) for _ in total]
         if variable not in arrays:
             continue
