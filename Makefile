@@ -25,8 +25,9 @@ $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.core
 	$(BIN)/tacit demo --output demo-output
 
+# `make test ONLY=linear` runs the tests whose file, class or name says so.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(if $(ONLY),-k "$(ONLY)")
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m slow

@@ -61,7 +61,8 @@ class Case:
             if isinstance(said, tuple):
                 parsed[name] = np.clip(frame[name].to_numpy(float), *said)
             else:
-                parsed[name] = np.array([said.index(value) for value in frame[name]])
+                levels = said["levels"] if isinstance(said, dict) else said
+                parsed[name] = np.array([levels.index(value) for value in frame[name]])
         return parsed
 
 
@@ -117,7 +118,7 @@ CASES = (
     Case("costs", "insurance_charges", "linear", "charges ~ age + bmi + children",
          dict(charges=(0, 65000), age=(18, 65), bmi=(15, 55), children=(0, 6))),
     Case("grades", "wine_quality", "ordinal", "quality ~ alcohol + volatile_acidity",
-         dict(quality=[3, 4, 5, 6, 7, 8, 9], alcohol=(8, 15), volatile_acidity=(0, 1.6))),
+         dict(quality=dict(levels=[3, 4, 5, 6, 7, 8, 9]), alcohol=(8, 15), volatile_acidity=(0, 1.6))),
     Case("sexes", "abalone", "multinomial", "sex ~ shell_weight", dict(sex=["M", "F", "I"], shell_weight=(0, 1.1))),
     Case("births", "pima_diabetes", "negative-binomial-regression", "pregnancies ~ age + bmi",
          dict(pregnancies=(0, 20), age=(20, 90), bmi=(15, 70))),

@@ -33,6 +33,7 @@ from tacit.schema import Schema
 from tacit.statistics.accumulator import Accumulator, Sums
 
 if TYPE_CHECKING:
+    from tacit.engines.accepted import Engines, Table
     from tacit.engines.engine import Engine, Job
     from tacit.engines.reading import Announced
     from tacit.sources.base import Batch, Source
@@ -43,12 +44,12 @@ _UNSAID: Any = object()
 
 
 def privatize(
-    data: Any,
+    data: Table | Partial | Sequence[Partial],
     plan: Plan | str | Path,
     *,
     ledger: Ledger | str | Path | None = _UNSAID,
     dataset: str | None = None,
-    engine: Any = "local",
+    engine: Engines = "local",
     progress: Asked = None,
 ) -> Release:
     """Spend the plan's budget on ``data`` and return the release.
@@ -65,6 +66,15 @@ def privatize(
 
     ``data`` may also be partials (see `partial`), whose sums are added up before the noise. Nobody may be in two of
     them.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> rows = {"smoker": ["no", "no", "yes"] * 200}
+    >>> release = tacit.privatize(rows, plan, ledger=None)
+    >>> release.n
+    600
+
+    ```
     """
     plan = as_plan(plan)
     if plan.mechanism.retired:
@@ -140,17 +150,25 @@ def _privatized(
 
 
 def partial(
-    data: Any,
+    data: Table,
     plan: Plan | str | Path,
     *,
     dataset: str,
-    engine: Any = "local",
+    engine: Engines = "local",
     progress: Progress | None = None,
 ) -> Partial:
     """The exact sums of one site, to be added to those of other sites by `privatize`, before the noise.
 
     Nothing is paid and nothing is protected: what comes back is as sensitive as the rows, and is for the trusted party
     that adds up the partials of all sites. ``dataset`` names the site's rows.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> rows = {"smoker": ["no", "no", "yes"] * 200}
+    >>> tacit.partial(rows, plan, dataset="north").n
+    600
+
+    ```
     """
 
     plan = as_plan(plan)
@@ -162,7 +180,7 @@ def partial(
     return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, rows.typed_elsewhere)
 
 
-def randomize_rows(data: Any, plan: Plan | str | Path, *, dataset: str) -> Reports:
+def randomize_rows(data: Table, plan: Plan | str | Path, *, dataset: str) -> Reports:
     """Act as the device of everybody in a table: one report for each row.
 
     This is for trials, and for those who move from a trusted collector to an untrusted one: in a real survey the rows

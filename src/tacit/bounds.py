@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit._support.files import write_atomically
 from tacit._support.interrupts import uninterrupted
@@ -26,6 +26,9 @@ from tacit.noise.entropy import OSEntropy
 from tacit.privacy.assumptions import assumed_of
 from tacit.privacy.guarantees import PureDP
 from tacit.schema import Number, Schema, check_column_name
+
+if TYPE_CHECKING:
+    from tacit.engines.accepted import Table
 
 _BATCH_ROWS = 2**20
 _LARGEST = 1e300
@@ -66,7 +69,7 @@ class Bounds:
 
 
 def bounds(
-    data: Any,
+    data: Table,
     column: str,
     *,
     within: Sequence[float],
@@ -84,6 +87,14 @@ def bounds(
     ``points`` steps, or ``log``, round numbers that grow by a factor, where the order of magnitude is what is unknown.
     ``share`` of the rows is meant to lie beyond each bound, or more where the noise needs it. ``ledger`` and
     ``dataset`` are as in `privatize`; each row is a unit of privacy.
+
+    ```pycon
+    >>> rows = {"income": list(range(1000, 5000))}
+    >>> found = tacit.bounds(rows, "income", within=(0, 100_000), epsilon=1.0, ledger=None)
+    >>> found.n
+    4000
+
+    ```
     """
     from tacit.engines.reading import announced, guarded
     from tacit.sources.open import open_source

@@ -18,6 +18,12 @@ def cite(what: Plan | Release | Reports | Posterior | None = None, *, format: st
     """What to cite for a plan, a release, reports or a posterior; for nothing, tacit and the papers it grew out of.
 
     ``format`` is "text", one reference a line, or "bibtex".
+
+    ```pycon
+    >>> print(tacit.cite())  # doctest: +ELLIPSIS
+    The tacit authors (2026). tacit: differentially private Bayesian inference. ...
+
+    ```
     """
     if format not in ("text", "bibtex"):
         raise expected("format", format, 'to be "text" or "bibtex"')

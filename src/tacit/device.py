@@ -20,6 +20,14 @@ def randomize(record: Mapping[str, Any], plan: Plan | str | Path) -> tuple[int, 
     """The report of one person, whole numbers, under a plan whose mechanism is local.
 
     A cell that cannot be read counts as the column's stand-in, as everywhere; a column that is not there is refused.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"),
+    ...     tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(1.0), tacit.Local())
+    >>> len(tacit.randomize({"smoker": "yes"}, plan))
+    1
+
+    ```
     """
     randomizer = as_plan(plan).local_randomizer()
     if not isinstance(record, Mapping):

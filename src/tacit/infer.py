@@ -95,6 +95,15 @@ def infer(
 
     ``progress`` is told how far it is, in percent: whole numbers that add up to 100. True shows a bar, False none, and
     left out there is one on a terminal and in a notebook. Most of the first run of a plan goes into compiling.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> release = tacit.simulate(plan, n=600, seed=1).release
+    >>> posterior = tacit.infer(release, draws=500)
+    >>> posterior.title
+    'How many have smoker = yes?'
+
+    ```
     """
     if not isinstance(anyway, bool):
         raise expected("anyway", anyway, "to be True or False")
@@ -107,7 +116,7 @@ def infer(
     everything = [one for site in releases for one in site]
     plan = (everything or surveys)[0].plan
     for other in surveys:
-        if (other.plan.model, other.plan.schema) != (plan.model, plan.schema):
+        if (other.plan.model.unchecked, other.plan.schema) != (plan.model.unchecked, plan.schema):
             raise expected("reports", other.dataset, "to have the model and the schema of what they are pooled with")
     screens = [as_screen(one) for one in ([screen] if isinstance(screen, AnyScreen) else screen)]
     check_screens(screens, everything)
@@ -325,7 +334,16 @@ def method_for(problem: Problem, method: str | None) -> str:
         assert isinstance(problem.model, LocalModel)  # or there would be no reports
         usual = {problem.model.survey_method(one.local_randomizer) for one in problem.surveys}
         method = usual.pop() if len(usual) == 1 else None
-    return method_name(problem.model, problem.schema, method, central=central, local=local, unknown_n=problem.unknown_n)
+    return method_name(
+        problem.model,
+        problem.schema,
+        method,
+        central=central,
+        local=local,
+        unknown_n=problem.unknown_n,
+        sites=len(problem.sites) > 1,
+        releases=any(len(site.noises) > 1 for site in problem.sites),
+    )
 
 
 def check_settings(

@@ -57,6 +57,13 @@ class Plan:
     about it is called; it promises nothing, and changes nothing that is released. ``derive`` declares columns that
     follow from others of the same row, such as ``{"visited": "visits > 0"}``; they then stand in ``schema``, too.
     ``where`` is a condition for the rows that count.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> plan.reads
+    ('smoker',)
+
+    ```
     """
 
     model: Model
@@ -76,6 +83,8 @@ class Plan:
         if cast("Mechanism | None", self.mechanism) is None:
             known = isinstance(self.model, Model) and isinstance(self.schema, Schema)
             object.__setattr__(self, "mechanism", default_mechanism(self.model, self.schema) if known else AddNoise())
+        if isinstance(self.model, Model):
+            object.__setattr__(self, "model", self.model.settled(checked=isinstance(self.mechanism, AddNoise)))
         for name, kind in (("model", Model), ("schema", Schema), ("budget", Guarantee), ("mechanism", Mechanism)):
             if not isinstance(getattr(self, name), kind):
                 raise expected(name, getattr(self, name), f"to be {_WRITTEN[name]}")
@@ -239,6 +248,8 @@ class Plan:
         said = dict(tables.get("mechanism", {"kind": AddNoise.kind}))
         if said.get("kind") == DEFAULT:
             said["kind"] = default_mechanism(model, schema).kind
+        else:
+            model = model.settled(checked=False)
         return cls(
             model=model,
             schema=schema,
@@ -252,7 +263,7 @@ class Plan:
         """The plan as text; `Plan.from_toml` gives back an equal plan."""
         import tomli_w
 
-        return tomli_w.dumps(self.to_plain())
+        return _LIST.sub(_on_one_line, tomli_w.dumps(self.to_plain()))
 
     @classmethod
     def from_toml(cls, text: str) -> Plan:
@@ -309,3 +320,12 @@ def _model_from_plain(table: Mapping[str, Any]) -> Model:
 def as_plan(plan: Plan | str | Path) -> Plan:
     """A plan, or the path of one."""
     return plan if isinstance(plan, Plan) else Plan.load(plan)
+
+
+_LIST = re.compile(r"= \[\n((?:    (?![\[{])[^\n]+,\n)+)\]")
+"""A list of plain values, each on a line of its own, as `tomli_w` writes it."""
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    values = ", ".join(line.strip().removesuffix(",") for line in found[1].splitlines())
+    return f"= [{values}]" if len(values) <= 100 else found[0]

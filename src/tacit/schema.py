@@ -264,6 +264,13 @@ class Schema(Mapping[str, Column]):
 
     Names that are no Python identifiers go in as a mapping: ``Schema({"body mass": (15, 55)})``. A plan adds the
     columns that it derives from these; to everything but the reading of rows they are columns like others.
+
+    ```pycon
+    >>> schema = tacit.Schema(age=(18, 90), smoker=["no", "yes"])
+    >>> schema["smoker"].levels
+    ('no', 'yes')
+
+    ```
     """
 
     __slots__ = ("_columns", "derived")

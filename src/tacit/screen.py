@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
@@ -23,11 +23,12 @@ from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import guarantee_from_plain
 
 if TYPE_CHECKING:
-    from tacit.engines.reading import Progress
+    from tacit.engines.accepted import Engines, Table
+    from tacit.runtime.progress import Progress
 
 
 def screen(
-    data: Any,
+    data: Table,
     plan: Plan | str | Path,
     *,
     ledger: Ledger | str | Path | None,
@@ -35,7 +36,7 @@ def screen(
     epsilon: float | None = None,
     rho: float | None = None,
     mu: float | None = None,
-    engine: Any = "local",
+    engine: Engines = "local",
     progress: Progress | None = None,
 ) -> Screen:
     """Spend a little on how many cells of each column of ``plan`` are missing, unreadable, unknown or out of bounds.
@@ -43,6 +44,15 @@ def screen(
     The price is a pure ``epsilon``, or ``rho`` of zCDP, or ``mu`` of Gaussian differential privacy, on top of what the
     plan's own release will cost. Noise grows with the number of columns in the plan's schema. ``data``, ``ledger``,
     ``dataset``, ``engine`` and ``progress`` are as in `privatize`; the unit of privacy is the plan's.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> rows = {"smoker": ["no", "no", "Yes"] * 200}
+    >>> found = tacit.screen(rows, plan, epsilon=0.5, ledger=None)
+    >>> [one.cells for one in found.summary()]
+    ['missing', 'unknown']
+
+    ```
     """
     said = {"epsilon": epsilon, "rho": rho, "mu": mu}
     budget = {name: value for name, value in said.items() if value is not None}

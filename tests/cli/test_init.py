@@ -100,10 +100,12 @@ def test_on_a_terminal_it_asks(folder):
     answers = [
         ("Family", "linaer"),
         ("Family", "linear"),
-        ("Formula", "age ~ nobody"),
-        ("Formula", "age ~ smoker"),
-        ("age [0 110]", "18-100"),
-        ("age [0 110]", "18 100"),
+        ("Column to explain", "age ~ nobody"),
+        ("Column to explain", "Age"),
+        ("may explain it", "smoker, nobody"),
+        ("may explain it", "smoker"),
+        ("age [0 110]", "grown-ups"),
+        ("age [0 110]", "18 to 100"),
         ("smoker:", "no, yes"),
         ("several rows", ""),
         ("epsilon", "0.5"),
@@ -151,12 +153,31 @@ def test_people_with_several_rows_and_families_by_number(folder):
     assert SECRET not in done.stdout + done.stderr + text
 
 
+def test_a_formula_of_columns_with_spaces_and_signs_is_put_together(tmp_path):
+    """Names by their numbers, in another case, with a comma inside; what was understood is said."""
+    (tmp_path / "t.csv").write_text('Smokes?;"Income, net";Satisfaction 1-5;Region\n')
+    answers = "logistic\n1\nincome, net, 3 + Region\nnein, ja\n0 8000\n\nN, S\nno\n1\n\n"
+    done = subprocess.run(
+        [TOOL, "init", "t.csv", "--ask"], cwd=tmp_path, capture_output=True, text=True, input=answers, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    plan = tacit.Plan.load(tmp_path / "plan.toml")
+    formula = "`Smokes?` ~ `Income, net` + `Satisfaction 1-5` + Region"
+    assert plan.model == tacit.LogisticRegression(formula)
+    assert plan.schema["Satisfaction 1-5"] == tacit.Schema(x=(1, 5))["x"]
+    assert "numbers from 0 to 8000" in done.stdout
+    assert "levels 'nein', 'ja'" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("answer", "declared"),
     [
         ("1 5", [1, 5]),
         ("1,5", [1, 5]),
         ("(1, 5)", [1, 5]),
+        ("1 - 5", [1, 5]),
+        ("-5--1", [-5, -1]),
+        ("0..1e3", [0, 1000]),
         ("no, yes", ["no", "yes"]),
         ("'a b', \"c\"", ["a b", "c"]),
         ("1,2,3", {"levels": [1, 2, 3]}),
@@ -182,7 +203,22 @@ def test_it_asks_for_all_that_the_family_needs(folder):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Expected sd=") == 2
-    assert tacit.Plan.load(folder / "plan.toml").model == tacit.NormalMean("age", 4.0)
+    model = tacit.Plan.load(folder / "plan.toml").model
+    assert isinstance(model, tacit.NormalMean)
+    assert (model.column, model.sd) == ("age", 4.0)
+
+
+def test_it_asks_for_the_event_of_a_time(folder):
+    """A column that is not there is asked for again, and what the event can be is asked like any column's."""
+    answers = "weibull-survival\nage ~ `body mass`\nnobody\nsmoker\n0 110\n10 60\nno, yes\nno\n0.5\n\n"
+    done = subprocess.run(
+        [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    plan = tacit.Plan.load(folder / "plan.toml")
+    assert plan.model == tacit.WeibullSurvival("age ~ `body mass`", event="smoker")
+    assert plan.schema == tacit.Schema({"age": (0, 110), "body mass": (10, 60), "smoker": ["no", "yes"]})
+    assert "Expected one of the columns" in done.stderr
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -73,7 +73,16 @@ MODELS = {
     "`logistic`, levels alone": tacit.LogisticRegression("group ~ three"),
     "`logistic` with numbers": tacit.LogisticRegression("group ~ x"),
     "`poisson-regression`": tacit.PoissonRegression("k ~ x"),
+    "`varying`": tacit.VaryingRegression("y ~ (1 | three)"),
+    "`survival`": tacit.SurvivalCurve("y", "group", [2, 5]),
     "`ordinal`": tacit.OrdinalRegression("three ~ x"),
+    "`multinomial`": tacit.MultinomialRegression("three ~ x"),
+    "`negative-binomial-regression`": tacit.NegativeBinomialRegression("k ~ x"),
+    "`beta-binomial-regression`": tacit.BetaBinomialRegression("k ~ x"),
+    "`gamma-regression`": tacit.GammaRegression("y ~ x"),
+    "`student-regression`": tacit.StudentRegression("y ~ x"),
+    "`weibull-survival`": tacit.WeibullSurvival("y ~ x", event="group"),
+    "`exponential-survival`": tacit.ExponentialSurvival("y ~ x", event="group"),
 }
 ROWS = re.findall(
     r"^\| (`[^|]+) \| ([^|]+) \| ([^|]+) \| `([a-z-]+)`([^|]*) \|",

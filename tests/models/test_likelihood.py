@@ -210,7 +210,12 @@ def parsed(raw, schema):
     return found
 
 
-@pytest.mark.parametrize("family", ["likelihood", *SCORED])
+SOME = ("likelihood", "ordinal", "negative-binomial-regression", "weibull-survival")
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(f, marks=() if f in SOME else pytest.mark.slow) for f in ("likelihood", *SCORED)]
+)
 def test_a_row_s_integers_are_its_own_bit_for_bit(family):
     """Seed 2. Whatever rows are beside it, wherever it stands and however rows are cut into batches.
 

@@ -153,7 +153,8 @@ def test_several_sites_and_releases_of_the_same_rows():
     plan = tacit.Plan(tacit.Mean("x"), tacit.Schema(x=(0, 30)), tacit.ZCDP(0.005))
     first, again = (tacit.privatize({"x": cells}, plan, ledger=None, dataset="a") for _ in range(2))
     other = tacit.privatize({"x": cells}, plan, ledger=None, dataset="b")
-    sites = tacit.infer([first, other], disjoint=True, method="moments", draws=200)
+    sites = tacit.infer([first, other], disjoint=True, draws=200)
+    assert sites.method == "moments", "the first of the family's methods that pools sites"
     assert sites.draws("rows_mean").shape[1:] == (2,)
     once, twice = tacit.infer(first, draws=500), tacit.infer([first, again], same_rows=True, draws=500)
     assert twice.draws("rows_mean").std() < 0.9 * once.draws("rows_mean").std()

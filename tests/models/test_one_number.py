@@ -125,7 +125,7 @@ def pooled_p_values(name, *, trials, seed, fault=1.0):
     plans = [local_plan(name, 0.5), local_plan(name, 2.0), plan_of(name, tacit.PureDP(0.3))]
     prior = model.default_prior(SCHEMA)
     problem = Problem(
-        model,
+        plans[2].model,
         SCHEMA,
         prior,
         (Site(50, (plans[2].noise(),)),),

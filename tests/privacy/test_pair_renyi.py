@@ -74,7 +74,7 @@ def test_the_step_gives_the_error_that_was_asked_for():
 
 
 def test_the_two_terms_of_the_bracket():
-    """ln(e^z - 1 - z) and ln((1 + r) ln(1 + r) - r), where they cancel, where they are plain and where they are large."""
+    """ln(e^z - 1 - z) and ln((1 + r) ln(1 + r) - r), where they cancel, are plain, or large."""
     mp.mp.dps = 60
     for z in (-600.0, -3.0, -0.5, -0.499, -1e-9, 1e-12, 0.3, 0.5, 7.0, 29.9, 30.1, 1e5):
         found = float(pair_renyi._log_second(np.array([z]))[0])

@@ -44,7 +44,7 @@ def test_the_promise_in_one_sentence_names_its_number_and_rounds_up():
     assert "Replacing any one person's data" in promise_in_short(person, person.budget)
     local = replace(SHARE, mechanism=tacit.Local())
     assert "from that person's report" in promise_in_short(local, local.budget)
-    assert called(SHARE) == "Bernoulli model"
+    assert called(SHARE) == "The share of one of two levels"
     assert called(replace(SHARE, model=tacit.LinearRegression("cost ~ age"))) == "Linear regression"
 
 

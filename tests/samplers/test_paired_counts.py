@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tacit.runtime.backend import float64
-from tacit.samplers.paired_counts import paired_sweep
+from tacit.samplers.paired_counts import exchange, paired_sweep, plausible_counts
 
 RELEASED = np.array([[2.5, 0.7, 0.2], [0.4, 1.8, -0.5]])
 SIZES = (3, 2)
@@ -30,12 +30,14 @@ def exact(together=True):
     return np.array(states), weights / weights.sum()
 
 
-def chain(draws):
+def chain(draws, *, right=True):
     def log_noise(cells, counts):
         return -jnp.sum(jnp.abs(jnp.asarray(RELEASED).T[cells][:, :, None] - counts), axis=1)
 
     def step(counts, key):
-        moved = paired_sweep(key, counts, jnp.asarray(ALPHA), log_noise, np.array([[1, 0], [0, 1], [1, 1]]))
+        for_sweep, for_exchange = jax.random.split(key)
+        moved = paired_sweep(for_sweep, counts, jnp.asarray(ALPHA), log_noise, np.array([[1, 0], [0, 1], [1, 1]]))
+        moved = exchange(for_exchange, moved, jnp.asarray(ALPHA), log_noise if right else lambda cells, _: 0.0)
         return moved, moved
 
     with float64():
@@ -52,3 +54,20 @@ def test_two_sites_have_their_exact_joint_distribution():
         sd = np.sqrt(np.einsum("s,sik->ik", weights, (states - mean) ** 2))
         near = np.all(np.abs(found - mean) < 6 * sd / np.sqrt(4000))
         assert near == together
+
+
+def test_an_exchange_that_forgets_the_noise_is_caught():
+    """The planted fault: as above, 20,000 sweeps, at 2,000 effective draws."""
+    states, weights = exact()
+    mean = np.einsum("s,sik->ik", weights, states)
+    sd = np.sqrt(np.einsum("s,sik->ik", weights, (states - mean) ** 2))
+    assert np.any(np.abs(chain(20_000, right=False).mean(axis=0) - mean) > 6 * sd / np.sqrt(2000))
+
+
+def test_a_chain_starts_from_counts_that_fit_the_release():
+    """Seed 2; 20 bins, nearly no noise: the counts themselves, whole and with the right sum, whatever the rows."""
+    exact_counts = np.random.default_rng(2).multinomial(500, np.ones(20) / 20).astype(float)
+    rows = np.array([np.full(20, 0.05), np.linspace(0.01, 1, 20)])
+    with float64():
+        found = plausible_counts(jax.random.key(1), exact_counts[None], np.full((1, 20), 1e-4), np.array([500.0]), rows)
+    np.testing.assert_array_equal(np.array(found[0]), exact_counts)

@@ -145,6 +145,13 @@ def audit(
     which is more than a table can bring about. A mechanism without fault is accused with a probability of at most
     ``level``. ``seed`` is that of the search for the worst pair of records. ``progress`` is told how far it is, in
     percent, as in `tacit.infer`.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> tacit.audit(plan, runs=0).violated
+    False
+
+    ```
     """
     from tacit.audit.audit_registry import checks_of
     from tacit.audit.effort import Effort

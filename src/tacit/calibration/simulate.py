@@ -110,6 +110,13 @@ def simulate(
     """Draw parameters from the prior (unless given) and n rows, and release them as `privatize` would, but seeded.
 
     ``misspecification`` makes the rows depart from the model; it cannot bring rows of its own.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> tacit.simulate(plan, n=600, seed=1).release.n
+    600
+
+    ```
     """
     import numpy as np
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.boundary import collect, needed
 from tacit.calibration.own_posterior import from_likelihood, from_rows, from_sums
@@ -30,6 +30,9 @@ from tacit.release import Release
 from tacit.runtime.progress import Asked, percent, share, tell
 from tacit.statistics.accumulator import Accumulator
 from tacit.version import __version__
+
+if TYPE_CHECKING:
+    from tacit.engines.accepted import Table
 
 LEVEL = 0.01
 _HELD = 0.95
@@ -147,7 +150,7 @@ class TableCalibration:
 
 def calibrate_table(
     plan: Plan | str | Path,
-    table: Any,
+    table: Table,
     *,
     public: bool = False,
     releases: int = 100,

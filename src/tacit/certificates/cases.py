@@ -25,7 +25,7 @@ from tacit.mechanisms.private_chain.private_chain import PrivateChain
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Model
-from tacit.models.registry import DRAWN, FAMILIES
+from tacit.models.registry import DRAWN, FAMILIES, SCORED
 from tacit.models.score_model import ScorePrior
 from tacit.noise.registry import NOISES
 from tacit.plan import Plan
@@ -122,7 +122,7 @@ def _(mechanism: PrivateChain, model: Model, schema: Any) -> Iterator[tuple[str,
 def audited() -> list[Case]:
     """One case for every family, mechanism and variant of it that some example can carry out."""
     found: dict[str, Case] = {}
-    for family, model in {**FAMILIES, **DRAWN}.items():
+    for family, model in {**FAMILIES, **SCORED, **DRAWN}.items():
         for example in model.examples():
             for kind in MECHANISMS.values():
                 for name, mechanism in variants(kind(), example.model, example.schema):

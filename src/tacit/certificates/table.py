@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tacit.certificates.cases import Case
-from tacit.models.registry import DRAWN, FAMILIES
+from tacit.models.registry import DRAWN, FAMILIES, SCORED
 
 _INTRODUCTION = """# Certificates
 
@@ -68,7 +68,7 @@ def page(state: Mapping[str, Any], everything: Iterable[tuple[str, Case]]) -> st
             "trials",
             "seconds",
         ),
-        sorted(rows["calibrations"], key=lambda row: [*FAMILIES, *DRAWN].index(row[0])),
+        sorted(rows["calibrations"], key=lambda row: [*FAMILIES, *SCORED, *DRAWN].index(row[0])),
     )
     made = ", ".join(f"{name} {number}" for name, number in sorted(state["made_with"].items()))
     lines += ["", f"Made with {made}. Seeds and all figures are in `certificates.json` beside this page's source.", ""]

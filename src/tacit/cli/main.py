@@ -24,12 +24,14 @@ from tacit.cli import (
     calibrate,
     collect,
     design,
+    effects,
     infer,
     init,
     key,
     ledger,
     migrate,
     partial,
+    predict,
     release,
     released_draws,
     report,
@@ -81,6 +83,8 @@ app.add_typer(release.app, name="release")
 app.command()(infer.infer)
 app.command("draws")(released_draws.released_draws)
 app.command("drawn", hidden=True, deprecated=True)(released_draws.released_draws)
+app.command()(effects.effects)
+app.command()(predict.predict)
 app.command()(report.report)
 app.command()(report.cite)
 app.command()(migrate.migrate)
@@ -139,6 +143,13 @@ def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
         tell(
             f"Before you spend it: `tacit screen {shlex.quote(str(plan))} DATA --epsilon 0.05` counts, with noise, the "
             "cells that are missing, unreadable, out of bounds or no declared level: a misspelled one wastes a release."
+        )
+        person = loaded.mechanism.person
+        whose = "" if person is None else f" --person {shlex.quote(person.id)}"
+        total = " ".join(f"--{name} TOTAL" for name in loaded.budget.parameters())
+        tell(
+            f"Next: `tacit ledger new ledger.db --dataset NAME {total}{whose}`, once for these rows, and then `tacit "
+            f"privatize {shlex.quote(str(plan))} DATA -o release.json --ledger ledger.db --dataset NAME`."
         )
 
 

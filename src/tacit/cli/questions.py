@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -18,13 +18,17 @@ from tacit.cli.shared import say
 from tacit.errors import InputError, did_you_mean
 
 _LIKELY = {
-    r"(^|_)age($|_)": "0 110",
-    r"percent|pct": "0 100",
-    r"(^|_)bmi($|_)": "10 60",
-    r"(^|_)month($|_)": "1 12",
-    r"(^|_)hour($|_)": "0 24",
+    r"\b(\d+) ?[-–] ?(\d+)\)?$": r"\1 \2",  # a name such as "satisfaction 1-5" says its scale
+    r"\bage\b": "0 110",
+    r"percent|\bpct\b|%": "0 100",
+    r"\bbmi\b": "10 60",
+    r"\bmonth\b": "1 12",
+    r"\bhour\b": "0 24",
 }
-"""Bounds that a name suggests: what the thing itself can be, whoever is in the table."""
+"""Bounds that a name suggests: what the thing itself can be, whoever is in the table. `_` reads as a space."""
+
+_NUMBER = r"[-+]?[\d_]*\.?\d+(?:[eE][-+]?\d+)?"
+_RANGE = re.compile(rf"({_NUMBER}) *(?:-|–|\.\.+|to) *({_NUMBER})")
 
 
 def asked(columns: Mapping[str, str | None]) -> Any:
@@ -36,16 +40,26 @@ def asked(columns: Mapping[str, str | None]) -> Any:
 
     families = {**FAMILIES, **SCORED}
     names = list(families)
-    say(f"Columns: {', '.join(columns)}")
+    say(f"Columns: {', '.join(f'{place} {name}' for place, name in enumerate(columns, 1))}")
+    say("Answer with a column's name or its number.")
     say("What do you want to know?")
+    width = max(map(len, names))
     for place, name in enumerate(names, 1):
-        say(f"  {place:>2}  {name:<19} {families[name].about}")
+        say(f"  {place:>2}  {name:<{width}}  {families[name].about}")
     family = _until("Family, its number or its name", lambda answer: _family(answer, names))
     model: dict[str, Any] = {"family": family}
     fields = families[family].__dataclass_fields__
     if "formula" in fields:
-        say("A formula names the column to explain, ~, and those that may explain it with + between them.")
-        model["formula"] = _until("Formula, such as  y ~ a + b", lambda answer: _formula(answer, columns))
+        said = _until(
+            "Column to explain (or a whole formula, such as  y ~ a + b)",
+            lambda answer: _formula(answer, columns) if "~" in answer else _column(answer, columns),
+        )
+        if "~" not in said or said in columns:
+            said = _until(
+                "Columns that may explain it, with commas between them",
+                lambda answer: _formula(_joined(said, _columns(answer, columns)), columns),
+            )
+        model["formula"] = said
         used = _named(model["formula"])
     else:
         model["column"] = _until("Column", lambda answer: _column(answer, columns))
@@ -55,15 +69,24 @@ def asked(columns: Mapping[str, str | None]) -> Any:
         last = name == missing[-1]
         model[name] = _until(
             f"{name}, {fields[name].metadata.get('asks', 'which the family needs')}",
-            lambda answer, name=name, last=last: _said(families[family], {**model, name: answer}, name, whole=last),
+            lambda answer, name=name, last=last: _said(
+                families[family],
+                {**model, name: _column(answer, columns) if fields[name].metadata.get("column", False) else answer},
+                name,
+                whole=last,
+            ),
         )
+    used += [model[name] for name in missing if fields[name].metadata.get("column", False)]
     by = model.get("by", [])
     used += [by] if isinstance(by, str) else by
     say("Now what each column can hold, from what you know and never from these rows.")
     say("  a number: its least and largest value, such as  1 5     a category: its levels, such as  no, yes")
-    schema = {name: _until(name, _declared, about=name, likely=_likely(name)) for name in used}
+    schema: dict[str, Any] = {}
+    for name in used:
+        schema[name] = _until(name, _declared, about=name, likely=_likely(name))
+        say(f"  {_understood(schema[name])}")
     person = _until(
-        "Can one person have several rows? no, or the column that tells people apart",
+        "Can one person have several rows? Say no, or the column that tells people apart",
         lambda answer: _person(answer, columns, used),
         likely="no",
     )
@@ -91,7 +114,17 @@ def _until(question: str, read: Callable[[str], Any], *, about: str | None = Non
 
 
 def _likely(name: str) -> str | None:
-    return next((bounds for pattern, bounds in _LIKELY.items() if re.search(pattern, name.lower())), None)
+    words = name.lower().replace("_", " ")
+    found = ((re.search(pattern, words), bounds) for pattern, bounds in _LIKELY.items())
+    return next((match.expand(bounds) for match, bounds in found if match is not None), None)
+
+
+def _understood(declared: Any) -> str:
+    """What was understood of bounds or levels, so that a slip is seen at once."""
+    if isinstance(declared, list) and all(isinstance(one, int | float) for one in declared):
+        return f"numbers from {declared[0]:g} to {declared[1]:g}; what lies outside counts as the nearer end"
+    levels = declared["levels"] if isinstance(declared, Mapping) else declared
+    return f"levels {', '.join(map(repr, levels))}; the first is what others are compared with"
 
 
 def _family(answer: str, names: list[str]) -> str:
@@ -103,12 +136,49 @@ def _family(answer: str, names: list[str]) -> str:
     return answer
 
 
+def _found(answer: str, columns: Mapping[str, str | None]) -> str | None:
+    """The column that is meant, by its name, in quotes or not, in another case, or by its number."""
+    name = _unquoted(answer.strip())
+    if name in columns:
+        return name
+    if name.isdecimal() and 1 <= int(name) <= len(columns):
+        return list(columns)[int(name) - 1]
+    same = [one for one in columns if one.casefold() == name.casefold()]
+    return same[0] if len(same) == 1 else None
+
+
 def _column(answer: str, columns: Mapping[str, str | None]) -> str:
-    if answer not in columns:
+    found = _found(answer, columns)
+    if found is None:
         several = " One plan is about one column: make another plan for each." if "," in answer else ""
         hint = did_you_mean(answer, columns)
         raise InputError(f"Expected one of the columns {', '.join(columns)}, not {answer!r}{hint}.{several}")
-    return answer
+    return found
+
+
+def _columns(answer: str, columns: Mapping[str, str | None]) -> list[str]:
+    """Several columns. A name may hold commas itself, so the longest name that fits is taken first."""
+    parts, found = re.split(r"([,+])", answer), list[str]()
+    while parts:
+        for size in range(len(parts), 0, -2):
+            if (one := _found("".join(parts[:size]), columns)) is not None:
+                found.append(one)
+                parts = parts[size + 1 :]
+                break
+        else:
+            raise InputError(
+                f"Expected columns of the file with commas between them, not {parts[0].strip()!r}"
+                f"{did_you_mean(parts[0].strip(), columns)}."
+            )
+    return found
+
+
+def _joined(response: str, columns: list[str]) -> str:
+    """A formula of these columns; a name with spaces or signs stands between backticks."""
+    from tacit.models.formula_terms import quoted
+
+    names = [quoted(one) for one in (response, *columns)]
+    return f"{names[0]} ~ {' + '.join(names[1:])}"
 
 
 def _formula(answer: str, columns: Mapping[str, str | None]) -> str:
@@ -148,7 +218,8 @@ def _declared(answer: str) -> Any:
 
     inner = answer[1:-1] if answer[:1] + answer[-1:] in ("[]", "()") else answer
     parts = [_unquoted(part.strip()) for part in inner.split(",")]
-    if len(parts) == 1 and (pair := _floats(parts[0].split())) is not None and len(pair) == 2:
+    ends = _RANGE.fullmatch(parts[0]) if len(parts) == 1 else None
+    if len(parts) == 1 and (pair := _floats(ends.groups() if ends else parts[0].split())) and len(pair) == 2:
         return _checked(pair, column_from_plain)
     if len(parts) == 1:
         raise InputError(f"Expected two numbers such as 1 5, or at least two levels such as no, yes; not {answer!r}.")
@@ -162,10 +233,10 @@ def _checked(value: Any, read: Any) -> Any:
 
 
 def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"`" else text
 
 
-def _floats(parts: list[str]) -> list[float] | None:
+def _floats(parts: Sequence[str]) -> list[float] | None:
     try:
         return [float(part.replace("_", "")) for part in parts]
     except ValueError:
@@ -173,11 +244,12 @@ def _floats(parts: list[str]) -> list[float] | None:
 
 
 def _person(answer: str, columns: Mapping[str, str | None], used: list[str]) -> str | None:
-    if answer.lower() in ("no", "n"):
+    if answer.lower() in ("no", "n", "none", "never"):
         return None
-    if answer not in columns or answer in used:
+    found = _found(answer, columns)
+    if found is None or found in used:
         raise InputError(f"Expected no, or a column that the model does not use, not {answer!r}.")
-    return answer
+    return found
 
 
 def _whole(answer: str) -> int:

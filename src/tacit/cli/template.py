@@ -62,11 +62,10 @@ def template(columns: Mapping[str, str | None]) -> str:
     families = "\n".join(f"#   {name:<19} {_about(model)}" for name, model in {**FAMILIES, **SCORED}.items())
     said = 'column = ""               # the column that it is about; or, for a regression, in its place:\n'
     said += '# formula = "response ~ one + another"\n'
-    said += '# by = "group"            # for mean, histogram, quantiles: an answer for every level of that column\n'
-    said += (
-        "# edges = [1, 2, 5, 10]     # for histogram, quantiles: inside the bounds, at halves where values are whole\n"
-    )
-    said += "# probabilities = [0.5]     # for quantiles: 0.5 is the median"
+    said += '# by = "group"            # for mean, histogram, quantiles, survival: an answer for every level of it\n'
+    said += "# edges = [1, 2, 5, 10]     # for histogram, quantiles, survival: in the bounds, at halves where whole\n"
+    said += "# probabilities = [0.5]     # for quantiles: 0.5 is the median\n"
+    said += '# event = "relapse"         # for survival: the yes/no column, whether a time ended with the event'
     width = max((len(toml_key(name)) for name in columns), default=0)
     lines = [
         f"{toml_key(name):<{width}} = []" + ("" if kind is None else f"    # {spelled_out(kind)[:60]}")

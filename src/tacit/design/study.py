@@ -45,7 +45,9 @@ class Expectation:
     ``high``. ``to_prior`` is the width over that of the prior's interval, ``to_exact`` over that of the interval that
     exact sums, or the rows themselves, would give. ``sign`` is the
     probability that the posterior mean has the sign of the truth, for numbers that may have either. ``privacy`` is the
-    share of the posterior variance that the noise is to blame for: 1 - 1 / to_exact^2.
+    share of the posterior variance that the noise is to blame for: 1 - 1 / to_exact^2. ``to_known_n`` is the width over
+    that which the same budget would buy if n were public under the same neighbours; None where it is public, and for
+    scores in rounds.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Expectation:
     to_exact: float
     sign: float | None
     privacy: float
+    to_known_n: float | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,13 @@ def design(
     ``parameters`` is how many of these tables there are; for other families so many parameters are drawn from the
     ``prior``, which is the family's default unless changed. Left out it is 24, and 4 to 12 for scores in rounds.
     ``progress`` is told how far it is, in percent, as in `tacit.infer`.
+
+    ```pycon
+    >>> plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(epsilon=1.0))
+    >>> tacit.design(plan, n=[500, 5000]).cells[0].n
+    500
+
+    ```
     """
     plan = as_plan(plan)
     sizes = _sizes(n, plan)
@@ -197,7 +207,8 @@ def _expectations(widths: Mapping[str, TableWidths]) -> tuple[Expectation, ...]:
         ratio = max(1.0, width / float(np.median(one.exact)))
         before = float(np.median(one.width / one.before))
         sign = None if one.sign is None else float(np.mean(one.sign))
-        found.append(Expectation(name, width, low, high, before, ratio, sign, 1 - 1 / ratio**2))
+        known = None if one.known is None else max(1.0, width / float(np.median(one.known)))
+        found.append(Expectation(name, width, low, high, before, ratio, sign, 1 - 1 / ratio**2, known))
     return tuple(found)
 
 

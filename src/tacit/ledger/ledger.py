@@ -27,6 +27,7 @@ from tacit.privacy.neighbours import REPLACE_ONE
 
 if TYPE_CHECKING:
     from tacit.cell_screen import Published
+_OTHER_UNIT = "; `tacit ledger new` with --person ID, or without it, opens an account for the other unit"
 
 
 class Ledger:
@@ -34,6 +35,14 @@ class Ledger:
 
     Any number of processes may share the file. Every method is one transaction, and no connection outlives it. ``id``
     names this ledger in receipts, and so in releases.
+
+    ```pycon
+    >>> ledger = tacit.Ledger.create("ledger.db")
+    >>> ledger.new_dataset("survey", tacit.PureDP(epsilon=2.0))
+    >>> ledger.left("survey").left.symbols
+    'epsilon = 2'
+
+    ```
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -98,7 +107,9 @@ class Ledger:
             account = book.account(dataset)
             if unit != account.unit:
                 raise expected(
-                    "unit", unit, f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}"
+                    "unit",
+                    unit,
+                    f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}{_OTHER_UNIT}",
                 )
             if neighbours != account.total.neighbours:
                 whose = f"the neighbour relation of dataset {dataset!r}: an account has one"

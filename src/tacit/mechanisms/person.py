@@ -28,6 +28,12 @@ class Person:
     "person", everybody counts once, with the mean of their rows, and the noise is that of one row. Left out, people who
     have fewer rows are filled up with rows of stand-ins. Results are then about the stand-ins as well, so that with a
     ``max_rows`` above 1 nothing is inferred from such sums.
+
+    ```pycon
+    >>> tacit.AddNoise(unit=tacit.Person("patient", max_rows=5)).person.max_rows
+    5
+
+    ```
     """
 
     id: str

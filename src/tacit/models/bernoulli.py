@@ -49,6 +49,12 @@ class Bernoulli(Model, LocalModel, ConjugateModel):
         p(theta | z) = sum_c p(c | z) Beta(theta; a + c, b + n - c),    p(c | z) ~ BetaBinomial(c; n, a, b) noise(z - c)
 
     Where n is not public, both counts are released with noise, and both are sampled (`free_cells`).
+
+    ```pycon
+    >>> tacit.Bernoulli("smoker").question(tacit.Schema(smoker=["no", "yes"]))
+    'How many have smoker = yes?'
+
+    ```
     """
 
     family: ClassVar[str] = "bernoulli"

@@ -75,6 +75,12 @@ class Categorical(Model, LocalModel, ConjugateModel):
     Released: the number of rows at each level, plus noise. With n public and theta ~ Dirichlet(alpha), the exact counts
     are Dirichlet-multinomial given their sum n. They are sampled as latent numbers, theta integrated out, and theta is
     then drawn from Dirichlet(alpha + counts). Where alpha is learned it is drawn given the counts in every sweep.
+
+    ```pycon
+    >>> tacit.Categorical("drinks").question(tacit.Schema(drinks=["never", "weekly", "daily"]))
+    'How many have each level of drinks?'
+
+    ```
     """
 
     family: ClassVar[str] = "categorical"

@@ -32,7 +32,7 @@ from tacit.statistics.cell_table import Bins, CellTable
 
 MOST_CELLS = 4096
 _MANY = 5  # cells, from which on the default prior learns the concentration
-_SWEEPS = 2  # for each draw
+_SWEEPS, _EXCHANGES = 2, 6  # for each draw; the latter cost next to nothing
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
 
     from tacit.models.categorical import concentration_given
     from tacit.runtime.backend import argument
-    from tacit.samplers.latent_counts import nearest_counts
-    from tacit.samplers.paired_counts import paired_sweep
+    from tacit.samplers.paired_counts import exchange, paired_sweep, plausible_counts
 
     (model, table), sites = _table(problem), problem.sites
     concentrations = np.array(model.concentrations(problem.prior, problem.schema))
@@ -213,6 +212,7 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     scales = argument(np.array([noise.scales for noise in noises], np.float64) / table.unit)
     site_of = np.repeat(np.arange(len(sites)), [len(site.noises) for site in sites])
     units = _units(problem)
+    variances = argument(np.array([_variances(site.noises, table, entry_of) for site in sites]))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         z = released.reshape(len(noises), -1)
@@ -226,15 +226,17 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
             return jnp.where(jnp.asarray(counted)[cells][:, None], scored, 0.0)
 
         def step(counts: Any, key: Any) -> tuple[Any, tuple[Any, Any]]:
-            for_alpha, *for_counts = jax.random.split(key, 1 + _SWEEPS)
+            for_alpha, *for_counts = jax.random.split(key, 1 + _SWEEPS + _EXCHANGES)
             alpha = concentration_given(for_alpha, jnp.sum(counts, axis=0), concentrations)
-            for one in for_counts:
+            for one in for_counts[:_SWEEPS]:
                 counts = paired_sweep(one, counts, alpha, log_noise, units)
+            for one in for_counts[_SWEEPS:]:
+                counts = exchange(one, counts, alpha, log_noise)
             return counts, (alpha, counts)
 
-        for_warmup, for_draws, for_shares, for_rest = jax.random.split(key, 4)
-        first = [_whole(jnp.mean(z[site_of == s], axis=0), table, sizes[s]) for s in range(len(sites))]
-        counts = jnp.stack([nearest_counts(one, sizes[s]) for s, one in enumerate(first)])
+        for_warmup, for_draws, for_shares, for_rest, for_first = jax.random.split(key, 5)
+        first = jnp.stack([_whole(jnp.mean(z[site_of == s], axis=0), table, sizes[s]) for s in range(len(sites))])
+        counts = plausible_counts(for_first, first, variances, sizes, concentrations)
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
         _, (alphas, counts) = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
         shares = jax.random.dirichlet(for_shares, alphas + jnp.sum(counts, axis=1))
@@ -242,6 +244,14 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
         return described_sites(model, for_rest, shares, counts, problem.schema), {}
 
     return chain
+
+
+def _variances(noises: Any, table: CellTable, entry_of: Any) -> Any:
+    """Of the noise in the mean of a site's releases, in rows, for each cell."""
+    import numpy as np
+
+    sds = np.array([noise.sd for noise in noises], np.float64) / table.unit
+    return np.mean(sds**2, axis=0)[entry_of] / len(noises)
 
 
 def _units(problem: Problem) -> Any:

@@ -123,8 +123,11 @@ def by_words(by: Sequence[str] | str | None) -> str:
 
 
 def condition(by: Sequence[str] | str | None, group: str) -> str:
-    """What a sentence about one group begins with."""
-    return f"Where {and_words(by or ())} is {in_prose(group)}, "
+    """What a sentence about one group begins with: "Where sex = m and region = north, "."""
+    names, levels = [by] if isinstance(by, str) else list(by or ()), group.split(", ")
+    if len(levels) != len(names):  # a level holds a comma itself
+        return f"Where {and_words(names)} is {in_prose(group)}, "
+    return f"Where {' and '.join(f'{in_prose(a)} = {in_prose(b)}' for a, b in zip(names, levels, strict=True))}, "
 
 
 def response_words(name: str, schema: Schema) -> str:

@@ -24,6 +24,12 @@ class Histogram(CellFamily):
 
     ``share`` and ``above`` are about the population that the rows are a sample of, ``count`` about the rows. The bounds
     of the column are edges, too. With ``by`` there is a histogram for every group, whose shares add up to 1 in each.
+
+    ```pycon
+    >>> tacit.Histogram("age", edges=[30, 50, 70]).bin_edges(tacit.Schema(age=(18, 90)))
+    (18.0, 30.0, 50.0, 70.0, 90.0)
+
+    ```
     """
 
     family: ClassVar[str] = "histogram"

@@ -41,6 +41,16 @@ class MadeUpRows(NamedTuple):
         """The covariates of a normal distribution, those beyond the ends moved there, which real ones do not pass."""
         return np.clip(mean + self.covariates @ root.T, self.low, self.high)
 
+    def groups(self, mean: Any) -> Any:
+        """The mean with each indicator 0 and 1 in turn: rows of levels, which may be too few to be among these."""
+        import numpy as np
+
+        places = [place for place, (low, high) in enumerate(zip(self.low, self.high, strict=True)) if low == 0 < high]
+        found = np.tile(mean, (2 * len(places) + 1, 1))
+        for i, place in enumerate(places):
+            found[2 * i, place], found[2 * i + 1, place] = 0.0, 1.0
+        return found
+
 
 @dataclass(frozen=True)
 class LikelihoodModel(Model):

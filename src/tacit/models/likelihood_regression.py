@@ -99,7 +99,7 @@ class LikelihoodRegression(Regression, LikelihoodModel):
         if not design.formula.intercept:
             raise expected("formula", self.formula, "to have an intercept: leave out - 1 or + 0")
         self.check_offsets(schema, taken=False)
-        self.response(schema)
+        self.read_columns(schema)
         own = [f"{level}: {name}" for level in self.predictors(schema) for name in design.names]
         return (*(own or design.names), *(one.name for one in self.scalars(schema)))
 

@@ -19,7 +19,8 @@ from tacit.models.score_round import Round
 from tacit.models.score_steps import LIMIT, positive, symmetric
 from tacit.schema import Schema
 
-_REACH, _SCALAR_REACH = 2.0, 1.0  # how far a move may take the linear predictor of a usual row, and other coordinates
+# How far a move may take the linear predictor of a usual row, that of a level's rows, and other coordinates.
+_REACH, _GROUP_REACH, _SCALAR_REACH = 2.0, 3.0, 1.0
 _DOUBT = 0.2  # of a score that is far from what the anchor expects: the most that it is doubted by, relative to it
 _NO_ROUND = 1e12  # the noise of a round that is not there
 _PADDED = 8  # rounds, so that one compiled program serves all of a plan
@@ -70,7 +71,9 @@ def fitted(
         for _ in range(_SETTLING):
             near = prepare(anchor, np.eye(p), points, scores, noise, mean, root, np.float64(n))
             mean, root = _corrected(x, rounds, values, np.asarray(near["products"]), mean, root, n)
-        placed = model.made_up_rows(schema).placed(mean, root, np) if x else np.zeros((1, 0))
+        made = model.made_up_rows(schema)
+        placed = made.placed(mean, root, np) if x else np.zeros((1, 0))
+        groups = made.groups(placed.mean(axis=0)) if x else placed
         prior_mean, prior_sd = model.coordinate_prior(
             said, placed.mean(axis=0), np.sqrt(np.maximum(placed.var(axis=0), 1e-4)), schema
         )
@@ -99,6 +102,7 @@ def fitted(
             step = found - anchor
             own = step[: x * blocks].reshape(blocks, x)  # of each linear predictor
             size = np.sqrt(((own @ placed.T) ** 2).mean(axis=1)).max(initial=0.0) / _REACH
+            size = max(size, np.abs(own @ groups.T).max(initial=0.0) / _GROUP_REACH)
             size = max(float(size), float(np.abs(step[x * blocks :]).max(initial=0.0)) / _SCALAR_REACH)
             anchor = np.clip(anchor + step / max(1.0, size), -LIMIT, LIMIT)
             if size < 1e-3:

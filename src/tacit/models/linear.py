@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
@@ -27,9 +27,6 @@ from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class LinearRegression(Regression, LocalModel):
@@ -37,6 +34,13 @@ class LinearRegression(Regression, LocalModel):
 
     Released: the distinct sums of products of (1, x, y), plus noise. Given the exact sums the posterior is conjugate;
     the methods differ in how they treat the latent exact sums.
+
+    ```pycon
+    >>> schema = tacit.Schema(cost=(0, 9000), age=(18, 90), smoker=["no", "yes"])
+    >>> tacit.LinearRegression("cost ~ age + smoker").design(schema).names
+    ['Intercept', 'age', 'smoker[yes]']
+
+    ```
     """
 
     family: ClassVar[str] = "linear"
@@ -215,10 +219,15 @@ class LinearRegression(Regression, LocalModel):
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """The response at new points, its own scatter included."""
+        mean = self.mean_response(draws, schema, new)
+        scatter = self.design(schema).number_response.scale * draws["sigma"][:, None]
+        return mean + scatter * rng.standard_normal(mean.shape)
+
+    def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """The response without its scatter."""
         design = self.design(schema)
-        mean = draws["theta"] @ design.matrix(design.parse(new)).T
-        mapped = mean + draws["sigma"][:, None] * rng.standard_normal(mean.shape)
-        return design.number_response.offset + design.number_response.scale * mapped
+        number = design.number_response
+        return number.offset + number.scale * (draws["theta"] @ design.matrix(design.parse(new)).T)
 
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
         """Coefficients of the formula and the residual standard deviation, in the units of the data."""

@@ -41,6 +41,13 @@ class LogisticRegression(MomentRegression):
     Released: the distinct sums of products of (w, y) with y coded as -1 and 1, plus noise. They are the statistics of
     the logistic likelihood's second-order approximation (kulkarni2021, section 3.2), used here for what they are: sums
     whose mean and covariance are known functions of the parameters.
+
+    ```pycon
+    >>> schema = tacit.Schema(age=(18, 90), smoker=["no", "yes"])
+    >>> tacit.LogisticRegression("smoker ~ age").question(schema)
+    'What goes with smoker?'
+
+    ```
     """
 
     family: ClassVar[str] = "logistic"

@@ -39,6 +39,12 @@ class Mean(Model, LocalModel):
     (`likelihoods.bounded_number` has the one exception). Released: the sums of c and c^2, c the clamped cell mapped to
     [-1, 1], plus noise; with ``by``, in each group and with the sizes of the groups (`GroupMoments`). ``pooled`` lets
     the groups' means inform each other, as draws from one distribution whose spread is learned.
+
+    ```pycon
+    >>> tacit.Mean("age", by="sex").question(tacit.Schema(age=(18, 90), sex=["f", "m"]))
+    'What is the mean of age, by sex?'
+
+    ```
     """
 
     family: ClassVar[str] = "mean"

@@ -30,8 +30,12 @@ def method_name(
     central: bool = True,
     local: bool = False,
     unknown_n: bool = False,
+    sites: bool = False,
+    releases: bool = False,
 ) -> str:
-    """The family's default method for such evidence, or the one that was asked for."""
+    """The family's default method for such evidence, or the one that was asked for. ``sites``: of several datasets,
+    ``releases``: several about the same rows; where no method takes these, the default is named, and refused later.
+    """
     method = current_method(method)
     methods = model.methods
     takes = [
@@ -48,5 +52,8 @@ def method_name(
         evidence = " and ".join(["releases"] * central + ["reports"] * local) + " together" * (central and local)
         evidence += " whose number of rows is not public" * unknown_n
         raise expected("family", model.family, f"to have a method that takes {evidence}")
-    default = model.default_method(schema)
+    pools = [
+        name for name in able if name != "naive" and methods[name].sites >= sites and methods[name].releases >= releases
+    ]
+    default, able = model.default_method(schema), pools or able
     return default if default in able else able[0]

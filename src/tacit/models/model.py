@@ -292,6 +292,15 @@ class Model(ABC):
         """The parameters that every site has for itself when several are pooled; the others are shared."""
         return ()
 
+    def settled(self, *, checked: bool) -> Model:
+        """This model with all decided that it leaves to a plan; ``checked``: the plan is a new one, of noisy sums."""
+        return self
+
+    @property
+    def unchecked(self) -> Model:
+        """This model without what is released for the sake of a check alone: reports have no such numbers."""
+        return self
+
     def to_plain(self) -> dict[str, Any]:
         """The ``[model]`` table of a plan file."""
         said = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}

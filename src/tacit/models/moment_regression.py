@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.bibliography import HOFFMAN_2014
-from tacit.errors import expected
+from tacit.errors import InputError, expected
 from tacit.models.cells import Cells
 from tacit.models.cohort import Cohort
 from tacit.models.gram_layout import check_latent, site_noises
@@ -132,6 +132,10 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
         values = design.original_units(draws["theta"])
         return {name: values[..., i] for i, name in enumerate(design.names) if i not in design.fixed}
 
+    def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """What is predicted has no scatter: the probability of the second level, or the mean count."""
+        return self.predict(draws, schema, new, None)
+
     def predictor(self, draws: Arrays, schema: Schema, new: Any) -> Any:
         """The linear predictor (draws, points) at public design points."""
         design = self.design(schema)
@@ -144,17 +148,22 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Coefficients by name, and the distribution of the covariates."""
-        cell = ("cell",) if self.cells(schema).count > 1 else ()
+        cells = self._described(schema)
         found: dict[str, tuple[str, ...]] = {"theta": ("coefficient",)}
+        if cells is None:
+            return found
+        cell = ("cell",) if cells.count > 1 else ()
         if cell:
             found["pi"] = cell
-        if self.cells(schema).numbers:
+        if cells.numbers:
             found |= {"mu_x": (*cell, "covariate"), "Sigma_x": ("covariate", "other_covariate")}
         return found
 
     def coords(self, schema: Schema) -> dict[str, list[str]]:
         """The names of the design's columns, of the cells and of the numbers."""
-        cells = self.cells(schema)
+        cells = self._described(schema)
+        if cells is None:
+            return {"coefficient": self.design(schema).names}
         names = cells.number_names
         return {
             "coefficient": cells.design.names,
@@ -162,6 +171,13 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
             "covariate": names,
             "other_covariate": names,
         }
+
+    def _described(self, schema: Schema) -> Cells | None:
+        """The cells, where noisy sums can be of them; scores in rounds take other formulas, too, and know no cells."""
+        try:
+            return self.cells(schema)
+        except InputError:
+            return None
 
 
 def by_moments(inputs: Build | None = None) -> dict[str, Method]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
@@ -97,11 +97,12 @@ class OneNumber(Model, LocalModel):
 
     Its parameters are those of a shape that is assumed, before clamping. ``shape_check`` releases six counts beside the
     sums, for a tenth of the budget (`ShapeCheck`): parameters are inferred from the sums alone, and a posterior that
-    does not predict the counts says so first.
+    does not predict the counts says so first. Left out, a new plan of noisy sums has it; a plan file that says neither
+    it nor the kind ``default`` means that there is none, as it always has.
     """
 
     column: str
-    shape_check: bool = field(default=False, kw_only=True)
+    shape_check: bool | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def coding(self, schema: Schema) -> Coding:
@@ -137,9 +138,23 @@ class OneNumber(Model, LocalModel):
 
     def statistic(self, schema: Schema) -> PowerSums | ShapeCheck:
         """The sums, and the counts of the shape check where it is asked for."""
-        if not isinstance(self.shape_check, bool):
+        if not isinstance(self.shape_check, bool | None):
             raise expected("shape_check", self.shape_check, "to be true or false")
         return ShapeCheck(self.sums(schema)) if self.shape_check else self.sums(schema)
+
+    def settled(self, *, checked: bool) -> Model:
+        """With a shape check or without."""
+        return self if self.shape_check is not None else replace(self, shape_check=checked)
+
+    @property
+    def unchecked(self) -> Model:
+        """Without a shape check."""
+        return replace(self, shape_check=False)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The ``[model]`` table; without a shape check it says nothing of one."""
+        plain = super().to_plain()
+        return plain if self.shape_check else {k: v for k, v in plain.items() if k != "shape_check"}
 
     @property
     def methods(self) -> Mapping[str, Method]:

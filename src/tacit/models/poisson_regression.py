@@ -31,6 +31,13 @@ class PoissonRegression(MomentRegression):
 
     The response is a count, declared from 0 to the largest that counts; larger ones are clamped to it, which the
     inference knows. Released: the sums of x, xx', yx, yxx' and y, plus noise.
+
+    ```pycon
+    >>> schema = tacit.Schema(visits=(0, 20), age=(18, 90))
+    >>> tacit.PoissonRegression("visits ~ age", link="log").design(schema).names
+    ['Intercept', 'age']
+
+    ```
     """
 
     family: ClassVar[str] = "poisson-regression"
@@ -43,6 +50,11 @@ class PoissonRegression(MomentRegression):
         super().__post_init__()
         if self.link not in _LINKS:
             raise expected("link", self.link, f"to be one of {', '.join(_LINKS)}")
+
+    @property
+    def has_ratios(self) -> bool:
+        """Of rates, with the link "log"; softplus is no exponential."""
+        return self.link == "log"
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:

@@ -30,9 +30,15 @@ class Quantiles(CellFamily):
     ``quantile`` is about the population that the rows are a sample of, ``rows_quantile`` about the rows. Values pile up
     at bounds, so rows at either bound are counted apart, and a quantile may be the bound itself. Else counts say in
     which bin a quantile lies and not where in it: rows may be spread evenly over the bin, or all lie at one place, as
-    whole numbers do. So a draw puts it, with probability 0.5, where evenly spread rows would have it, and at either end
-    of the bin with probability 0.25. A 95% interval then never ends inside a bin that holds all the rest, and holds a
-    bin whole that the noise leaves one chance in ten.
+    whole numbers do. So a draw puts it at either end of the bin with probability 0.25 each, and otherwise where its
+    mean place is that of evenly spread rows, or as near to it as can be. A 95% interval then never ends inside a bin
+    that holds all the rest, and holds a bin whole that the noise leaves one chance in ten.
+
+    ```pycon
+    >>> tacit.Quantiles("age", probabilities=[0.5], edges=[30, 50, 70]).column
+    'age'
+
+    ```
     """
 
     family: ClassVar[str] = "quantiles"
@@ -167,7 +173,8 @@ class Quantiles(CellFamily):
 def _quantiles(weights: Any, uniform: Any, edges: Any, levels: Any, xp: Any) -> Any:
     """(draws, groups, levels) from the weights (draws, groups, bins) and a uniform number (draws, groups) each.
 
-    One number decides for all levels whether they lie at an end of their bin, so that quantiles rise with their level in every draw.
+    One number decides for all levels whether they lie at an end of their bin, so that in every draw quantiles rise with
+    their level.
     """
     total = xp.sum(weights, axis=2, keepdims=True)
     below = xp.cumsum(weights, axis=2) / xp.maximum(total, 1e-300)
@@ -176,7 +183,7 @@ def _quantiles(weights: Any, uniform: Any, edges: Any, levels: Any, xp: Any) -> 
     bins = xp.sum(below[:, :, None, 1:-1] < levels[:, None] - 1e-12, axis=3)
     low = xp.take_along_axis(below, bins, axis=2)
     high = xp.take_along_axis(below, bins + 1, axis=2)
-    evenly = xp.clip((levels - low) / xp.maximum(high - low, 1e-300), 0.0, 1.0)
-    uniform = uniform[..., None]
-    place = xp.where(uniform < _AT_AN_END, 0.0, xp.where(uniform > 1 - _AT_AN_END, 1.0, evenly))
+    evenly, uniform = (levels - low) / xp.maximum(high - low, 1e-300), uniform[..., None]
+    middle = xp.clip((evenly - _AT_AN_END) / (1 - 2 * _AT_AN_END), 0.0, 1.0)
+    place = xp.where(uniform < _AT_AN_END, 0.0, xp.where(uniform > 1 - _AT_AN_END, 1.0, middle))
     return edges[bins] + (edges[bins + 1] - edges[bins]) * place

@@ -17,6 +17,8 @@ from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
 MOST_COUNT = 512
+EVENT_ASKED = {"asks": "the yes/no column: whether the time ended with the event", "column": True}
+"""What `tacit init` asks."""
 _SOONEST = 1e-4  # of the declared largest time or amount: of a smaller one it is known that it is not larger
 _POSITIVE_NODES, _NODES, _ENDS = 36, 96, 97
 _TAIL = (-9.0, 5.0, 57)  # logarithms of distances from a bound, over which a tail is summed up

@@ -25,6 +25,12 @@ class Shares(CellFamily):
 
     ``share`` is about the population that the rows are a sample of and adds up to 1 in each group; ``count`` is about
     the rows, and adds up to n over all groups.
+
+    ```pycon
+    >>> tacit.Shares("drinks", by="sex").column
+    'drinks'
+
+    ```
     """
 
     family: ClassVar[str] = "shares"

@@ -15,6 +15,7 @@ from tacit.models.edges import ASKED, bins_of, checked_edges, plain_edges
 from tacit.models.effects import EffectDraws, by_words, condition, effects_of_array
 from tacit.models.groups import checked_by, factors_of
 from tacit.models.model import Example, Prior
+from tacit.models.responses import EVENT_ASKED
 from tacit.models.sparse_prior import SparseDirichletPrior
 from tacit.models.support import POSITIVE, SHARE
 from tacit.models.survival_prior import survival_concentrations
@@ -42,7 +43,7 @@ class SurvivalCurve(CellFamily):
     family: ClassVar[str] = "survival"
     about: ClassVar[str] = "how many are without an event at times that you say, some of them followed for less"
     papers: ClassVar[tuple[Paper, ...]] = (SUSARLA_1976,)
-    event: str = field(metadata={"asks": "the yes/no column: whether the time ended with the event"})
+    event: str = field(metadata=EVENT_ASKED)
     edges: tuple[float, ...] = field(metadata=ASKED)
     by: str | tuple[str, ...] | None = None
 

@@ -10,7 +10,7 @@ from tacit._support.printable import in_prose
 from tacit.errors import expected
 from tacit.models.effects import EffectDraws, EffectScale
 from tacit.models.likelihood_regression import LikelihoodRegression
-from tacit.models.responses import Density, PositiveResponse, positive_response
+from tacit.models.responses import EVENT_ASKED, Density, PositiveResponse, positive_response
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
@@ -28,7 +28,7 @@ class SurvivalRegression(LikelihoodRegression):
 
     steepest: ClassVar[float] = 4.5
     effect_scale: ClassVar[EffectScale] = "rate"
-    event: str = field(kw_only=True, metadata={"asks": "the yes/no column: whether the time ended with the event"})
+    event: str = field(kw_only=True, metadata=EVENT_ASKED)
 
     @abstractmethod
     def log_shape(self, s: Any) -> Any:

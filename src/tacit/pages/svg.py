@@ -55,7 +55,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture with one x axis from ``low`` to ``high`` and heights from 0 to ``top``.
+    """A picture with one x axis from ``low`` to ``high`` and heights from ``bottom`` to ``top``.
 
     ``bands`` are lines with the area beneath them filled, ``ribbons`` areas between two lines. ``label`` says in words
     what is to be seen, for those who cannot see it. ``texts`` are the read-outs at evenly spaced places from ``low`` to
@@ -75,6 +75,7 @@ class Plot:
     texts: Sequence[str] = field(default=())
     across: str = ""
     up: str = ""
+    bottom: float = 0.0
 
     def svg(self) -> str:
         """The markup; every text in it is escaped."""
@@ -124,7 +125,7 @@ class Plot:
             middle = (self._left + _RIGHT) // 2
             found.append(f'<text x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{escape(self.across)}</text>')
         if self.up:
-            for tick in ticks(0, self.top, 4):
+            for tick in ticks(self.bottom, self.top, 4):
                 y = self._y(tick)
                 found.append(f'<path class="grid" d="M{self._left} {y:.1f}H{_RIGHT}"/>')
                 found.append(f'<text x="{self._left - 6}" y="{y + 4:.1f}" text-anchor="end">{tick_text(tick)}</text>')
@@ -152,7 +153,7 @@ class Plot:
         return self._left + (_RIGHT - self._left) * (x - self.low) / (self.high - self.low)
 
     def _y(self, y: float) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * min(max(y / self.top, 0.0), 1.0)
+        return _BOTTOM - (_BOTTOM - _TOP) * min(max((y - self.bottom) / (self.top - self.bottom), 0.0), 1.0)
 
 
 def _vertical(x: float, style: str) -> str:

@@ -55,8 +55,8 @@ class LossRange(ABC):
     def at(self, beta: float) -> float:
         """R(beta), rounded up; inf where it is too large for a float.
 
-        Proof: with u = 2^-53, beta - 1 as a float is off by u of itself at most, so M^(beta - 1) by u b |ln M|; a peak M
-        that is off by m u makes it off by m b u; each further operation adds u, a power one more. That is
+        Proof: with u = 2^-53, beta - 1 as a float is off by u of itself at most, so M^(beta - 1) by u b |ln M|; a peak
+        M that is off by m u makes it off by m b u; each further operation adds u, a power one more. That is
         `_roundings`, four times over, and at least 1e-12 is added. []
         """
         b = check_beta(beta) - 1

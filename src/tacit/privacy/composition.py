@@ -152,6 +152,12 @@ def split(total: Guarantee, shares: Sequence[float]) -> list[Guarantee]:
 
     Proof: each part is rounded down, so the sums of epsilon, rho or mu^2 do not exceed the total's, and these sums are
     what `Filter` limits.
+
+    ```pycon
+    >>> [one.symbols for one in tacit.split(tacit.PureDP(epsilon=1.0), [0.5, 0.5])]
+    ['epsilon = 0.5', 'epsilon = 0.5']
+
+    ```
     """
     weights = [_weight(share) for share in shares]
     if not weights:

@@ -77,7 +77,8 @@ class DominatingPair:
 
         Proof: let the argument u = A sinh(L/2) be off by d of itself, a few roundings of the sizes of ln A and L. Then
         asinh is off by at most d u / sqrt(1 + u^2), and as dx/dL = s^2 (1 + u coth(L/2) / sqrt(1 + u^2)) / 2, L by at
-        most 2 d tanh(L/2) <= 2d. The rounding of x, asinh(u) <= L/2 + ln(1 + A) and dx/dL >= s^2 / 2 give as many again.
+        most 2 d tanh(L/2) <= 2d. The rounding of x, asinh(u) <= L/2 + ln(1 + A) and dx/dL >= s^2 / 2 give as many
+        again.
         """
         return 2.0**-49 * (abs(self._log_scale if self.rate < 1 else 0.0) + self.largest_loss + 4)
 
@@ -149,9 +150,9 @@ def _normal_masses(z: Any) -> Any:
 
     Proof: eight Gauss points on an interval of width w are off by w^17 (8!)^4 / (17 (16!)^3) times the sixteenth
     derivative of the density at some point, which is He_16 times the density. As He_16(z) is the mean of (z + iX)^16
-    over a standard normal X, it is at most (|z| + (15!!)^{1/16})^16 <= (|z| + 2.5)^16 by Minkowski's inequality, and the
-    density changes by e^{w |z|} at most. With w (|z| + 2.5) <= 2.4 this is below 3e-16 of the mass. Wider intervals are
-    cut into pieces. The rest is the rounding of z and of z^2 / 2. []
+    over a standard normal X, it is at most (|z| + (15!!)^{1/16})^16 <= (|z| + 2.5)^16 by Minkowski's inequality, and
+    the density changes by e^{w |z|} at most. With w (|z| + 2.5) <= 2.4 this is below 3e-16 of the mass. Wider intervals
+    are cut into pieces. The rest is the rounding of z and of z^2 / 2. []
     """
     import numpy as np
 

@@ -99,7 +99,14 @@ class Guarantee(ABC):
 
 @dataclass(frozen=True)
 class PureDP(Guarantee):
-    """Pure differential privacy: P(S) <= e^epsilon Q(S) for every set S (Dwork, McSherry, Nissim, Smith 2006)."""
+    """Pure differential privacy: P(S) <= e^epsilon Q(S) for every set S (Dwork, McSherry, Nissim, Smith 2006).
+
+    ```pycon
+    >>> tacit.PureDP(epsilon=1.0).symbols
+    'epsilon = 1'
+
+    ```
+    """
 
     papers: ClassVar[tuple[Paper, ...]] = (DWORK_2006,)
     epsilon: float
@@ -119,7 +126,14 @@ class PureDP(Guarantee):
 
 @dataclass(frozen=True)
 class ApproxDP(Guarantee):
-    """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta for every set S (Dwork et al. 2006)."""
+    """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta for every set S (Dwork et al. 2006).
+
+    ```pycon
+    >>> tacit.ApproxDP(epsilon=1.0, delta=1e-6).symbols
+    'epsilon = 1, delta = 1e-06'
+
+    ```
+    """
 
     papers: ClassVar[tuple[Paper, ...]] = (DWORK_2006_OURSELVES,)
     epsilon: float
@@ -146,7 +160,14 @@ class ApproxDP(Guarantee):
 
 @dataclass(frozen=True)
 class ZCDP(Guarantee):
-    """Zero-concentrated differential privacy: D_order(P || Q) <= rho * order for all orders (Bun and Steinke 2016)."""
+    """Zero-concentrated differential privacy: D_order(P || Q) <= rho * order for all orders (Bun and Steinke 2016).
+
+    ```pycon
+    >>> tacit.ZCDP(rho=0.5).symbols
+    'rho = 0.5'
+
+    ```
+    """
 
     papers: ClassVar[tuple[Paper, ...]] = (BUN_2016,)
     rho: float
@@ -166,7 +187,14 @@ class ZCDP(Guarantee):
 
 @dataclass(frozen=True)
 class GDP(Guarantee):
-    """Gaussian differential privacy: as hard as telling N(0, 1) from N(mu, 1) (Dong, Roth, Su 2022)."""
+    """Gaussian differential privacy: as hard as telling N(0, 1) from N(mu, 1) (Dong, Roth, Su 2022).
+
+    ```pycon
+    >>> tacit.GDP(mu=1.0).symbols
+    'mu = 1'
+
+    ```
+    """
 
     papers: ClassVar[tuple[Paper, ...]] = (DONG_2022,)
     mu: float
@@ -193,7 +221,14 @@ class GDP(Guarantee):
 
 @dataclass(frozen=True)
 class RenyiDP(Guarantee):
-    """Renyi differential privacy: D_order(P || Q) <= epsilon (Mironov 2017). D grows with the order."""
+    """Renyi differential privacy: D_order(P || Q) <= epsilon (Mironov 2017). D grows with the order.
+
+    ```pycon
+    >>> tacit.RenyiDP(order=2, epsilon=1.0).symbols
+    'order = 2, epsilon = 1'
+
+    ```
+    """
 
     papers: ClassVar[tuple[Paper, ...]] = (MIRONOV_2017,)
     order: float

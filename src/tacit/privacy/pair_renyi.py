@@ -7,9 +7,9 @@ With a the order, r = P/Q - 1 and F = P^a Q^{1-a}, D_a = ln(1 + I) / (a - 1), wh
 
 g is not negative, as (1 + r)^a lies above its tangent, so nothing cancels however small the rate is.
 
-Step. P = N (A + c w) and Q = N (A + c/w), N the density of N(0, s^2), A = 1 - q, c = q e^{-1/(2 s^2)} and w = e^{x/s^2}.
-At x + iy put t = y / s^2: |N| = N(x) e^{y^2/(2 s^2)}, and for B > 0 (A + B) cos(t/2) <= |A + B e^{it}| <= A + B, as the
-square in the middle is (A + B)^2 - 4 A B sin^2(t/2). So for |t| < pi F is analytic, and |g| is at most
+Step. P = N (A + c w) and Q = N (A + c/w), N the density of N(0, s^2), A = 1 - q, c = q e^{-1/(2 s^2)} and w =
+e^{x/s^2}. At x + iy put t = y / s^2: |N| = N(x) e^{y^2/(2 s^2)}, and for B > 0 (A + B) cos(t/2) <= |A + B e^{it}| <= A
++ B, as the square in the middle is (A + B)^2 - 4 A B sin^2(t/2). So for |t| < pi F is analytic, and |g| is at most
 
     e^{y^2 / (2 s^2)} [cos(t/2)^{-(a-1)} F(x) + (1 + 2a) (P(x) + Q(x)) / 2],
 

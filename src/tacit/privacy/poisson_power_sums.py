@@ -1,10 +1,10 @@
 """I(mu) = sum over k of f_k(mu)^beta for Poisson probabilities f_k, and a table of it whose error is proved.
 
-`power_sum` sums from 12 standard deviations and 60 counts below the mean to as far above it. Proof of its error: f_k^beta
-<= f_k, and by Bernstein's inequality what is left out has a mass of at most 2 exp(-t^2 / (2 (mu + t/3))), t = 12
-sqrt(mu) + 60; each of the three coefficients of t^2 is at least 72 times that of 2 (mu + t/3) = 2 mu + 8 sqrt(mu) + 40,
-so this is below 1e-30. ln f_k is made of Stirling's series and of Loader's deviance D = k ln(k/mu) + mu - k, which are
-right to a few parts in 10^14 of D + ln k; terms with beta D > 40 do not count. So I is right to 1e-11 of itself. []
+`power_sum` sums from 12 standard deviations and 60 counts below the mean to as far above it. Proof of its error:
+f_k^beta <= f_k, and by Bernstein's inequality what is left out has a mass of at most 2 exp(-t^2 / (2 (mu + t/3))), t =
+12 sqrt(mu) + 60; each of the three coefficients of t^2 is at least 72 times that of 2 (mu + t/3) = 2 mu + 8 sqrt(mu) +
+40, so this is below 1e-30. ln f_k is made of Stirling's series and of Loader's deviance D = k ln(k/mu) + mu - k, which
+are right to a few parts in 10^14 of D + ln k; terms with beta D > 40 do not count. So I is right to 1e-11 of itself. []
 
 `power_sum_table` has v = ln mu at equally spaced knots, G(v) = ln I and G'(v), and a model takes the cubic Hermite
 polynomial between them: I^ is its exponential. What is proved of I^ is, with the step h of the knots,
@@ -15,15 +15,15 @@ polynomial between them: I^ is its exponential. What is proved of I^ is, with th
 Proof: of the first. The error of the polynomial is at most h^4 / 384 times the largest |G''''| of its cell. G is
 -beta e^v plus the logarithm of sum_k (k!)^-beta e^{beta k v}, so G'''' = beta^4 kappa - beta e^v, kappa the fourth
 cumulant of the distribution p_k proportional to (k!)^-beta e^{beta k v}. Take eight cells together,
-H their length. With c its mean at the first knot and 0 <= s <= H, E_{v+s}[(k - c)^r], r = 2 or 4, is the quotient of E_v[(k - c)^r e^{beta (k-c) s}], at most
-N_r = E_v[(k - c)^r max(1, e^{beta (k-c) H})], and of E_v[e^{beta (k-c) s}], at least 1 by Jensen's inequality. So the
-variance is at most N_2 all over them, the mean moves by beta H N_2 at most, and the fourth central moment is at most
-m = (N_4^{1/4} + beta H N_2)^4. The cumulant is m_4 - 3 var^2 with m_4 >= var^2, so it lies between -2 N_2^2 and m. As I
-falls with mu (`poisson_range`), |I^ - I| <= I(first knot) (e^{error} - 1). The limit is the end of the cells where this
-is below half of `ERROR`; the rest is for rounding.
-Of the second. There both ends' derivatives are between 0 and 3 times the slope of the chord, which is negative. So the
-polynomial falls all over the cell (Fritsch and Carlson 1980, Lemma 2), between the values of I at the knots, and I,
-which is continuous, has each value between them in the same cell. A table of which this does not hold is refused. []
+H their length. With c its mean at the first knot and 0 <= s <= H, E_{v+s}[(k - c)^r], r = 2 or 4, is the quotient of
+E_v[(k - c)^r e^{beta (k-c) s}], at most N_r = E_v[(k - c)^r max(1, e^{beta (k-c) H})], and of E_v[e^{beta (k-c) s}], at
+least 1 by Jensen's inequality. So the variance is at most N_2 all over them, the mean moves by beta H N_2 at most, and
+the fourth central moment is at most m = (N_4^{1/4} + beta H N_2)^4. The cumulant is m_4 - 3 var^2 with m_4 >= var^2, so
+it lies between -2 N_2^2 and m. As I falls with mu (`poisson_range`), |I^ - I| <= I(first knot) (e^{error} - 1). The
+limit is the end of the cells where this is below half of `ERROR`; the rest is for rounding. Of the second. There both
+ends' derivatives are between 0 and 3 times the slope of the chord, which is negative. So the polynomial falls all over
+the cell (Fritsch and Carlson 1980, Lemma 2), between the values of I at the knots, and I, which is continuous, has each
+value between them in the same cell. A table of which this does not hold is refused. []
 """
 
 from __future__ import annotations

@@ -24,20 +24,21 @@ Each such mass adds at most M^T e^{-t epsilon} times itself to the sum over l > 
 most as much, because e^{-tl} <= e^{-t epsilon} there. Its total is bounded by Chernoff's inequality on both sides,
 from M alone.
 Transforms. They go through levels of radix r = 2, 3, 4 or 5 (N has no other factor), each of which makes every number
-of r of the level before, by at most 9 real operations and constants on a path, twiddle factors within 3 u included, u =
-2^-53. The absolute values along the paths to one real part add up to at most sqrt(2) times the inputs' sizes, so a
-level adds at most 2 * 11 u times the sum of its r inputs to a coefficient (r = 2 and 4: 6 and 8 operations), and what is
-added goes through the other levels exactly, where factors have absolute value 1. Per factor of two of N no radix
-needs more than 14 u of the sum of all inputs. In the Euclidean norm the r inputs give sqrt(r) more: 24 u per factor of
-two (Higham 2002, section 24.1, has radix 2). So with e = 24 u log2(N) each coefficient is off by at most e times the sum
-of what is transformed, and the inverse transform by at most e times the Euclidean norm of its result.
-Powers are products of complex numbers, T - 1 rounded ones in all on every path, each off by at most sqrt(5) u of itself
-(Brent, Percival, Zimmermann 2007); a coefficient that is off by e makes its power off by T e (|f| + e)^{T-1}.
-By Parseval these errors are, in the sum over all l, at most the square root of their sum of squares; those of the
-inverse transform at most e sqrt(N) times the Euclidean norm of the result. All of it is added to delta.
-Masses and cuts: `DominatingPair.mass_error` and `loss_error` move a share of each cell one cell up, and epsilon down by
-T times the error of a cut, before anything else. Logarithms of M and of weights are off by what `DiscreteLoss.blur`
-says, T times that for T steps, as every number of a T-fold convolution is a sum of products of T weights. []
+of r of the level before. With u = 2^-53, roundings on a path, of operations, of a constant and of a twiddle factor (at
+most 3 u), are at most 6, 10, 7 and 11; absolute values along the paths to one real part add up to at most the inputs'
+sizes for r = 2 and 4, and sqrt(2) times them for r = 3 and 5. So a level adds at most 8.5 u, 20 u, 9.9 u and 22 u times
+the sum of its r inputs to a coefficient, and what is added goes through the other levels exactly, whose factors have
+absolute value 1: at most 14 u of the sum of all inputs per factor of two of N. In the Euclidean norm r inputs give
+sqrt(r) more, at most 24 u per factor of two (Higham 2002, section 24.1, has radix 2). So with e = 24 u log2(N) each
+coefficient is off by at most e times the sum of what is transformed, and the inverse transform by at most e times the
+Euclidean norm of its result. Powers are products of complex numbers, T - 1 rounded ones in all on every path, each off
+by at most sqrt(5) u of itself (Brent, Percival, Zimmermann 2007); a coefficient that is off by e makes its power off by
+T e (|f| + e)^{T-1}. By Parseval these errors are, in the sum over all l, at most the square root of their sum of
+squares; those of the inverse transform at most e sqrt(N) times the Euclidean norm of the result. All of it is added to
+delta. Masses and cuts: `DominatingPair.mass_error` and `loss_error` move a share of each cell one cell up, and epsilon
+down by T times the error of a cut, before anything else. Logarithms of M and of weights are off by what
+`DiscreteLoss.blur` says, T times that for T steps, as every number of a T-fold convolution is a sum of products of T
+weights. []
 """
 
 from __future__ import annotations

@@ -168,8 +168,12 @@ def _lowest(density: _Density, radius: float) -> Any:
 
 def least_curvature(at: Any, reach: Any) -> Any:
     """h of each row: the largest curvature of a parabola that touches l at ``at`` and lies below it up to +-reach."""
-    at = np.clip(at, -reach, reach)
-    return np.minimum(_mean_second(at, reach), _mean_second(at, -reach)) * (1 - 1e-9)
+    return least_between(np.clip(at, -reach, reach), -reach, reach)
+
+
+def least_between(at: Any, low: Any, high: Any) -> Any:
+    """The same from ``low`` to ``high``, low <= at <= high."""
+    return np.minimum(_mean_second(at, high), _mean_second(at, low)) * (1 - 1e-9)
 
 
 def _mean_second(at: Any, end: Any) -> Any:

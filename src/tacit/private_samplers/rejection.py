@@ -12,7 +12,8 @@ The second holds where the third derivative of F is bounded by its second: |F'''
 density lies below a Gaussian of precision m I + 2 phi(c R_0) H. Outside, the lower bound without g is convex along rays
 and 0 at theta_0, so at distance t > R_0 it is at least t / R_0 times its least value on the sphere: the density lies
 below exp(-kappa t). Both pieces together are the envelope. The radius is chosen, among a few, for the least total mass;
-without c the envelope is the plain one.
+without c the envelope is the plain one. `shell_envelope` is a third, for losses that know how much curvature each row
+keeps; whoever draws takes the one of the least mass.
 
 Any theta_0 and any radius give a valid envelope: they change how many proposals are needed, never the distribution of
 what is accepted. Proposals are tried in blocks of a fixed size until one is accepted, so there is no failure; the
@@ -30,6 +31,7 @@ import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln
 
 from tacit.private_samplers.entropy_arrays import normals, uniforms
+from tacit.private_samplers.shell_envelope import ShellEnvelope
 
 _RADII = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 10.0)
 _REACH = 7.0
@@ -47,6 +49,11 @@ class Envelope:
     log_inside: float  # log of the mass of each piece, both with the factor e^top
     log_outside: float
     shift: Any  # where the Gaussian piece is centred, from theta_0
+
+    @property
+    def log_mass(self) -> float:
+        """That of the whole envelope."""
+        return float(np.logaddexp(self.log_inside, self.log_outside))
 
     def propose(self, count: int, source: Any) -> tuple[Any, Any]:
         """``count`` independent points (count, size) and the log of the envelope at each; inf at those refused."""
@@ -77,7 +84,7 @@ def envelope(centre: Any, gradient: Any, curvature: Any, strong: float, lipschit
         least = float(np.linalg.eigvalsh(curvature)[0])
         width = (math.sqrt(len(centre)) + _REACH) / math.sqrt(strong + max(least, 0.0))
         found += [_curved(centre, gradient, curvature, strong, lipschitz, share * width) for share in _RADII]
-    return min(found, key=lambda e: np.logaddexp(e.log_inside, e.log_outside))
+    return min(found, key=lambda e: e.log_mass)
 
 
 def _plain(centre: Any, gradient: Any, m: float) -> Envelope:
@@ -116,7 +123,9 @@ def _root(precision: Any, least: float) -> Any:
         return (vectors * np.sqrt(np.maximum(values, least))) @ vectors.T
 
 
-def accepted(found: Envelope, log_density: Callable[[Any], Any], block: int, source: Any, draws: int) -> list[Any]:
+def accepted(
+    found: Envelope | ShellEnvelope, log_density: Callable[[Any], Any], block: int, source: Any, draws: int
+) -> list[Any]:
     """``draws`` independent points; ``log_density`` (count, size) -> (count,) is that over the one at theta_0."""
     points: list[Any] = []
     while len(points) < draws:

@@ -17,7 +17,8 @@ import numpy as np
 from tacit.private_samplers.entropy_arrays import normals, uniforms
 from tacit.private_samplers.langevin import langevin, schedule
 from tacit.private_samplers.mode import minimum
-from tacit.private_samplers.rejection import accepted, envelope
+from tacit.private_samplers.rejection import Envelope, accepted, envelope
+from tacit.private_samplers.shell_envelope import ShellEnvelope, shell_envelope
 from tacit.private_samplers.tempered_hmc import last_points, random_numbers_needed
 from tacit.runtime.backend import float64
 
@@ -78,7 +79,15 @@ def _by_rejection(
     strong, size = float(numbers["precision"]), len(mode)
     rows = len(data[1])
     curvature = np.asarray(hessian) - strong * np.eye(size)
-    found = envelope(np.asarray(mode), np.asarray(gradient), curvature, strong, loss.third_to_second)
+    centre, pull = np.asarray(mode), np.asarray(gradient)
+    found: Envelope | ShellEnvelope = envelope(centre, pull, curvature, strong, loss.third_to_second)
+    try:
+        minorant = loss.minorant(centre, np.asarray(data[0]), np.asarray(hessian), numbers)
+    except np.linalg.LinAlgError:  # a draw must not fail on account of rows: there is the other envelope
+        minorant = None
+    shells = None if minorant is None else shell_envelope(centre, pull, np.asarray(hessian), minorant)
+    if shells is not None and shells.log_mass < found.log_mass:
+        found = shells
     block = max(16, min(_BLOCK, _MOST_AT_ONCE // rows))
     at_mode = float(many(given, *data, mode[None])[0])
 

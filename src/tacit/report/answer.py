@@ -39,7 +39,7 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
     """The effects of a posterior; of a simulation beside what the exact sums would give, and the truth."""
     import numpy as np
 
-    found = effect_draws(posterior, {name: posterior.draws(name) for name in posterior.arrays()})
+    found = effect_draws(posterior, posterior.joined())
     found = [one for one in found if np.isfinite(one.values).all()]
     if not found:
         return ReportAnswer()
@@ -92,13 +92,13 @@ def promise_in_short(plan: Plan, guarantee: Guarantee) -> str:
 
 
 def called(plan: Plan) -> str:
-    """The family in a person's words."""
-    family = plan.model.family
+    """What kind of answer this is, in a person's words."""
+    family, words = plan.model.family, plan.model.about
     if isinstance(plan.model, Regression) and plan.model.in_data_units:
-        family = f"{family.removesuffix('-regression')} regression"
-    else:
-        family = f"{family} model"
-    return family[:1].upper() + family[1:]
+        words = f"{family.removesuffix('-regression')} regression"
+    elif not words:
+        words = f"{family} model"
+    return words[:1].upper() + words[1:].partition(",")[0]
 
 
 def _rows(
@@ -117,6 +117,8 @@ def _rows(
     everything += [float(truth[one.name][0]) for one in kept if one.name in truth]
     compared = found[0].is_ratio or found[0].scale == "difference"
     scale = Scale.around([*everything, *([0.0] if compared else [])])
+    if found[0].scale == "share":
+        scale = Scale(0.0, 1.0 if len(kept) == 1 else min(1.0, 1.08 * max(everything)))
     rows: list[tuple[str, str]] = []
     for one, sentence, (low, inner_low, inner_high, high) in zip(kept, sentences, own, strict=False):
         parts = [(low, high, "wide"), (inner_low, inner_high, "inner")]
@@ -150,6 +152,8 @@ def _read(one: EffectDraws, values: Any) -> Any:
 
 
 def _scale_row(scale: Scale, one: EffectDraws) -> str:
+    if one.scale == "share":
+        return scale.labelled([(tick, f"{100 * tick:.4g}%") for tick in ticks(scale.low, scale.high, 5)])
     if not one.is_ratio:
         return scale.ticks()
     low, high = math.exp(max(scale.low, -300.0)), math.exp(min(scale.high, 300.0))

@@ -28,6 +28,7 @@ from tacit.privacy.guarantees import Guarantee
 from tacit.release import Release
 from tacit.report import commands
 from tacit.report.answer import answer_of, called, promise_in_short
+from tacit.report.curves import curve_plots
 from tacit.report.densities import PosteriorNumber, density_plot, distinct, numbers
 from tacit.report.histograms import histogram_plots
 from tacit.report.neighbour_text import everyone, neighbours_in_words
@@ -119,7 +120,8 @@ def report(
     answer = answer_of(posterior, simulation)
     grave, other = weighed(posterior, fit)
     answering = next(iter(posterior.plan.model.dims(posterior.plan.schema)))
-    pictured, curves = histogram_plots(posterior), survival_plots(posterior)
+    pictured, survival = histogram_plots(posterior), survival_plots(posterior)
+    curves, curves_say = curve_plots(posterior)
     drawn = [] if pictured else [plot for one in answer.numbers if (plot := density_plot(one)) is not None]
     rest = [one for one in shown if not answer.numbers or one.variable != answering]
     plots = [plot for one in rest if (plot := density_plot(one)) is not None]
@@ -158,6 +160,8 @@ def report(
         shape=_shape(posterior.plan),
         histograms=[plot.svg() for plot in pictured],
         curves=[plot.svg() for plot in curves],
+        curves_say=curves_say,
+        survival=[plot.svg() for plot in survival],
         public=_public(posterior.plan),
         commands=commands.commands(posterior),
         files=commands.files(posterior),

@@ -21,6 +21,7 @@ from tacit.models.one_number import OneNumber
 from tacit.models.score_noise import ScoreNoise
 from tacit.plan import Plan
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
+from tacit.privacy.basis import Basis
 from tacit.report.cohort_text import about_cohort
 from tacit.report.neighbour_text import about_n, everyone
 from tacit.schema import Category
@@ -134,6 +135,12 @@ def _explain_local(plan: Plan) -> list[str]:
     ]
 
 
+_BASIS = {
+    Basis.PROVED: "The guarantee is proved, for every table.",
+    Basis.ASSUMED: "The guarantee is assumed: nobody bounds how far such draws are from the density.",
+}
+
+
 def _explain_draws(plan: Plan) -> list[str]:
     calibrated = plan.calibrated_mechanism()
     said = calibrated.noise_parameters
@@ -147,7 +154,7 @@ def _explain_draws(plan: Plan) -> list[str]:
         f"Releases: {drawn} of {said.parameters} number{'s' if said.parameters > 1 else ''} "
         f"({_some(calibrated.entries)}) from {source}, rounded to multiples of 1/{said.grid}, and the number of rows.",
         f"{'Descent' if isinstance(calibrated, DescentPoint) else 'Density'}: loss {said.loss}, {numbers}; drawn by "
-        f"{said.sampler}. A draw that fails is released as a failure.",
+        f"{said.sampler}. {_BASIS[calibrated.basis]} A draw that fails is released as a failure.",
         *_about_chain(calibrated),
         f"Promises: {plan.promise.symbols}. {promise}",
         f"Assumes: {'; '.join(calibrated.assumes)}.",

@@ -92,5 +92,10 @@ def check_rows(checks: Sequence[ReplicaCheck]) -> Chart:
             flagged=outside,
         )
         expected_words = f"{number(one.low)} to {number(one.high)}"
-        rows.append(Pictured(one.name, (number(one.value), expected_words, f"{one.distance:+.1f}"), strip))
+        rows.append(Pictured(one.name, (number(one.value), expected_words, _signed(one.distance)), strip))
     return Chart("", tuple(rows), scale.ticks(), len(checks) - len(shown))
+
+
+def _signed(distance: float) -> str:
+    """With its sign, but for what rounds to nothing."""
+    return f"{distance:+.1f}" if round(abs(distance), 1) else "0.0"

@@ -28,9 +28,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from tacit.runtime.cache_folder import cache_folder
-from tacit.runtime.chain import Either
+from tacit.runtime.chain import Either, Shaped
 from tacit.runtime.forks import check_not_forked
-from tacit.runtime.programs import Program, keep, name_of, recalled
+from tacit.runtime.programs import Program, keep_program, loaded, name_of, recalled, remember, text_of, watched
 from tacit.runtime.progress import share, tell
 from tacit.runtime.stages import outlined
 
@@ -149,7 +149,7 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
 
     ``released`` has shape (datasets, entries). Each array that ``chain`` returns gains the leading axes (datasets,
     chains). Compiled code is kept for as long as ``chain`` is the same object, and on disk where ``purpose`` says all
-    that tells this chain from others (`tacit.runtime.programs`).
+    that tells this chain from others (`tacit.runtime.programs`), or a `Shaped` one says so itself.
 
     An accelerator takes all datasets at once. A processor gets them in blocks, with the same random numbers: within a
     call every trajectory waits for the longest, and what it works on should fit its caches. Of a chain that is `Either`
@@ -205,13 +205,19 @@ def _blocks(count: int) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _batched(chain: Callable[[Any, Any], Any], purpose: Any, in_stages: bool) -> Callable[[Any, Any], Any]:
-    def whole(numbers: Any, data: Any) -> Any:
+    shaped = chain if isinstance(chain, Shaped) else None
+    given, tree = jax.tree.flatten(shaped.given if shaped is not None else ())
+
+    def whole(*inputs: Any) -> Any:
+        *own, numbers, data = inputs
+        chained = chain if shaped is None else shaped.made(jax.tree.unflatten(tree, own))
         # One axis for datasets and chains together: a batch of batches would trace every loop of a sampler twice over.
         shape, keys = numbers.shape[:2], jax.random.wrap_key_data(numbers.reshape(-1, numbers.shape[2]))
-        found = jax.vmap(chain)(keys, jnp.repeat(data, shape[1], axis=0))
+        found = jax.vmap(chained)(keys, jnp.repeat(data, shape[1], axis=0))
         return jax.tree.map(lambda array: array.reshape(*shape, *array.shape[1:]), found)
 
-    return with_arguments(whole, purpose=purpose, in_stages=in_stages)
+    call = with_arguments(whole, purpose=purpose if shaped is None else shaped.purpose, in_stages=in_stages)
+    return lambda numbers, data: call(*given, numbers, data)
 
 
 def with_arguments(function: Callable[..., Any], *, purpose: Any = None, in_stages: bool = False) -> Callable[..., Any]:
@@ -221,7 +227,7 @@ def with_arguments(function: Callable[..., Any], *, purpose: Any = None, in_stag
     says all that the function depends on, so that its program is found again by another process. ``in_stages`` runs
     long loops in parts, and tells how far they are (`stages`).
     """
-    known: dict[Any, tuple[Any, list[Any]]] = {}
+    known: dict[Any, Program] = {}
 
     def call(*inputs: Any) -> Any:
         shapes = tuple((one.shape, one.dtype) for one in inputs)
@@ -242,17 +248,32 @@ def _made(name: str | None, function: Callable[..., Any], inputs: tuple[Any, ...
     """The program, compiled and kept by its name."""
     outline, lowered = outlined(function, inputs, in_stages=in_stages)
     compiled: list[Any] = []
+    texts: list[str] = []
     for stage, one in zip(outline.stages, lowered, strict=True):
-        compiled.append(_compiled(one))
+        program, text = (_compiled(one), None) if name is None else _stage(one)
+        compiled.append(program)
+        if text is not None:
+            texts.append(text)
         if in_stages:
             tell(stage.work)
     made = Program(outline, compiled)
-    keep(name, made)
+    if name is not None and len(texts) == len(compiled):
+        remember(name, outline, texts)
     return made
+
+
+def _stage(lowered: Any) -> tuple[Any, str | None]:
+    """A compiled stage, and under what text it is kept, if it is."""
+    text = text_of(lowered)
+    if (found := loaded(text)) is not None:
+        return found, text
+    with watched() as from_elsewhere:
+        compiled = _compiled(lowered)
+    return compiled, None if from_elsewhere or not keep_program(text, compiled) else text
 
 
 def _compiled(lowered: Any) -> Any:
     try:
         return lowered.compile(compiler_options=_OPTIONS if jax.default_backend() == "cpu" else None)
-    except Exception:  # a compiler that does not know the options
+    except jax.errors.JaxRuntimeError:  # a compiler that does not know the options
         return lowered.compile()

@@ -23,6 +23,24 @@ Chain = Callable[[Any, Any], tuple[Arrays, Arrays]]
 
 
 @dataclass(frozen=True, eq=False)
+class Shaped:
+    """A chain whose program is found again for another n and another noise, because they are its arguments.
+
+    ``made`` gives the chain from ``given``, a tree of arrays: all that differs between releases of one shape. While a
+    program is written these are symbols, so none of them can be written into it. ``purpose`` says all else that
+    ``made`` depends on; it can be pickled.
+    """
+
+    made: Callable[[Any], Chain]
+    given: Any
+    purpose: tuple[Any, ...]
+
+    def __call__(self, key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        """One chain for one dataset."""
+        return self.made(self.given)(key, released)
+
+
+@dataclass(frozen=True, eq=False)
 class Either:
     """Two chains for one posterior, of which only the one that is run is compiled.
 

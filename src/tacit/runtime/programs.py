@@ -5,6 +5,10 @@ traces the sampler, its gradients and its batches. Here a program is found by wh
 and its settings, the shapes of what it is given, and everything else that could change it: the source of tacit, the
 versions of what it stands on, JAX's settings and the processor. Then nothing is traced, lowered or compiled.
 
+Two files: the purpose leads to an outline (`stages`), with the numbers that programs are given beside their inputs, and
+to the checksums of their texts; a text leads to the compiled code. So what has the text of something else costs the
+tracing, but not the compiling.
+
 A program is native code, so a file with one is as good as an order to run it. It is read from a folder that nobody else
 can write to, if it is a plain file of ours whose checksum fits: damage is found before anything is loaded. Whoever
 could forge the file could as well change the user's programs.
@@ -13,17 +17,19 @@ could forge the file could as well change the user's programs.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import platform
 import sys
 import zlib
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -37,37 +43,72 @@ _MOST_BYTES = 2**30  # of all files together
 _FORMAT = b"tacit-program 1\n"
 _CHECKSUM = hashlib.sha256(b"").digest_size
 _STANDS_ON = ("jax", "jaxlib", "numpy", "scipy", "numpyro")
+_KNOWN_CODE = {"tacit", "numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
+_FROM_ELSEWHERE = "/jax/compilation_cache/cache_hits"
 
 
 def name_of(purpose: Any, inputs: Sequence[Any]) -> str | None:
     """What a program for ``purpose`` is called, with inputs of these shapes; None where none can be kept.
 
-    ``purpose`` is told apart by its pickled bytes, so it says all that the program depends on beside its inputs.
+    ``purpose`` is told apart by its pickled bytes, so it says all that the program depends on beside its inputs. Code
+    is pickled by its name alone, so there is none for code that is not ours, as that of a likelihood.
     """
     if purpose is None or jax.default_backend() != "cpu" or len(jax.devices()) > 1:
         return None
     try:
-        said = pickle.dumps(purpose, protocol=5)
-    except Exception:  # a likelihood may hold a function that cannot be pickled
+        content = io.BytesIO()
+        _Purpose(content, protocol=5).dump(purpose)
+    except Exception:  # code of somebody else's, or what cannot be pickled
         return None
     shapes = [(one.shape, str(one.dtype)) for one in inputs]
-    settings = sorted((name, repr(value)) for name, value in jax.config.values.items() if "cache" not in name)
-    whole = hashlib.sha256(said)
-    whole.update(repr((shapes, settings, jax.config.jax_enable_x64, _surroundings())).encode())
-    return whole.hexdigest()
+    return _digest(content.getvalue(), repr((shapes, _settings(), _source(), _surroundings())).encode())
+
+
+class _Purpose(pickle.Pickler):
+    """Refuses code that can change while its name stays: all but ours, whose source is a part of the name, and others'
+    of known versions.
+    """
+
+    def persistent_id(self, obj: Any) -> None:
+        if isinstance(obj, type | FunctionType) and obj.__module__.partition(".")[0] not in _KNOWN_CODE:
+            raise pickle.PicklingError("the code of a program that is kept must be known")
+
+
+def text_of(written: Any) -> str:
+    """What a program with this text is called, which is lowered and not yet compiled."""
+    return _digest(written.as_text().encode(), repr((_settings(), _surroundings())).encode())
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def _settings() -> list[tuple[str, str]]:
+    values = sorted((name, repr(value)) for name, value in jax.config.values.items() if "cache" not in name)
+    return [*values, ("x64 here", repr(_config().jax_enable_x64))]
+
+
+def _config() -> Any:
+    """JAX's settings, which have no declared types."""
+    return jax.config
 
 
 @lru_cache(maxsize=1)
-def _surroundings() -> tuple[object, ...]:
-    """What else a compiled program depends on: our source, other packages, the processor, the environment."""
+def _source() -> list[tuple[str, int, int]]:
+    """Our own files, by time and size."""
     root = Path(__file__).resolve().parent.parent
-    source = [
+    return sorted(
         (os.path.relpath(os.path.join(folder, name), root), found.st_mtime_ns, found.st_size)
         for folder, _, names in os.walk(root)
         for name in names
         if name.endswith(".py")
         for found in (os.stat(os.path.join(folder, name)),)
-    ]
+    )
+
+
+@lru_cache(maxsize=1)
+def _surroundings() -> tuple[object, ...]:
+    """What else a compiled program depends on: other packages, the processor, the environment."""
     said = sorted((k, v) for k, v in os.environ.items() if k.startswith(("XLA_", "NPROC", "OMP_NUM")))
     versions: list[str] = []
     for name in _STANDS_ON:
@@ -77,7 +118,7 @@ def _surroundings() -> tuple[object, ...]:
     with suppress(OSError):  # the instructions that it knows
         lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
         processor += [line for line in dict.fromkeys(lines) if line.startswith(("flags", "Features", "model name"))]
-    return sorted(source), said, versions, sys.version, tuple(processor)
+    return said, versions, sys.version, tuple(processor)
 
 
 @dataclass(frozen=True)
@@ -92,23 +133,43 @@ class Program:
 
 
 def recalled(name: str | None) -> Program | None:
-    """A kept program; None where there is none, or it cannot be used."""
-    folder = cache_folder("programs") if name is not None else None
-    if folder is None:
+    """The program kept for a purpose; None where there is none, or a part of it is missing."""
+    found = _read(name, "purpose")
+    if found is None:
         return None
-    path = folder / f"{name}.program"
-    content = read_ours(path)
-    if content is None:
+    outline, texts = found
+    stages = [loaded(text) for text in texts]
+    return None if None in stages else Program(_with_arrays(outline, jnp.asarray), stages)
+
+
+def _with_arrays(outline: Outline, kind: Any) -> Outline:
+    return replace(outline, known={place: kind(value) for place, value in outline.known.items()})
+
+
+def loaded(text: str) -> Any:
+    """The compiled program with this text; None where there is none."""
+
+    def load(found: Any) -> Any:
+        from jax.experimental.serialize_executable import deserialize_and_load
+
+        _start_linear_algebra()
+        return deserialize_and_load(*found)
+
+    return _read(text, "program", load)
+
+
+def _read(name: str | None, kind: str, use: Callable[[Any], Any] = lambda found: found) -> Any:
+    """What ``use`` makes of a kept file; None where there is none, and where it is of no use, which deletes it."""
+    folder = cache_folder("programs") if name is not None else None
+    path = None if folder is None else folder / f"{name}.{kind}"
+    content = None if path is None else read_ours(path)
+    if path is None or content is None:
         return None
     try:
         body = content[len(_FORMAT) + _CHECKSUM :]
         if content[: len(_FORMAT) + _CHECKSUM] != _FORMAT + hashlib.sha256(body).digest():
             raise ValueError("the file is damaged")
-        from jax.experimental.serialize_executable import deserialize_and_load
-
-        outline, written = pickle.loads(zlib.decompress(body))
-        _start_linear_algebra()
-        found = Program(_with_arrays(outline, jnp.asarray), [deserialize_and_load(*one) for one in written])
+        found = use(pickle.loads(zlib.decompress(body)))
         os.utime(path)
         return found
     except Exception:  # made by a JAX that this one does not understand, or cut off: made anew
@@ -117,31 +178,63 @@ def recalled(name: str | None) -> Program | None:
         return None
 
 
-def _with_arrays(outline: Outline, kind: Any) -> Outline:
-    return replace(outline, known={place: kind(value) for place, value in outline.known.items()})
-
-
 @lru_cache(maxsize=1)
 def _start_linear_algebra() -> None:
     """Let compiled code call scipy's: JAX hands it the addresses when it first writes a program that needs them."""
     jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float64))
 
 
-def keep(name: str | None, program: Program) -> None:
-    """Keep a compiled program; not where that fails."""
-    folder = cache_folder("programs") if name is not None else None
+@contextmanager
+def watched() -> Generator[list[str]]:
+    """Whether what is compiled here comes from JAX's own cache: such code is incomplete when it is written again.
+
+    JAX's cache gets no copy of what is kept here.
+    """
+    seen: list[str] = []
+    least = _config().jax_persistent_cache_min_compile_time_secs
+
+    def listen(event: str, **_more: Any) -> None:
+        if event == _FROM_ELSEWHERE:
+            seen.append(event)
+
+    jax.monitoring.register_event_listener(listen)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1e9)
+    try:
+        yield seen
+    finally:
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
+        jax.monitoring.unregister_event_listener(listen)
+
+
+def keep_program(text: str, program: Any) -> bool:
+    """Keep a compiled program by its text; whether that went well."""
+    folder = cache_folder("programs")
     if folder is None:
-        return
-    half = folder / f"{name}.{os.getpid()}.half"
+        return False
     try:
         from jax.experimental.serialize_executable import serialize
 
-        content = _with_arrays(program.outline, np.asarray), [serialize(one) for one in program.stages]
-        body = zlib.compress(pickle.dumps(content, protocol=5), 1)
-        half.write_bytes(_FORMAT + hashlib.sha256(body).digest() + body)
-        half.replace(folder / f"{name}.program")
+        _write(folder / f"{text}.program", serialize(program))
     except Exception:  # a full disk, or a program that JAX cannot write down
-        with suppress(OSError):
-            half.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def remember(name: str, outline: Outline, texts: Sequence[str]) -> None:
+    """Keep what a purpose leads to: an outline, and the texts of its stages."""
+    folder = cache_folder("programs")
+    if folder is None:
         return
-    drop_oldest(folder, _MOST_BYTES)
+    with suppress(Exception):  # a full disk
+        _write(folder / f"{name}.purpose", (_with_arrays(outline, np.asarray), list(texts)))
+        drop_oldest(folder, _MOST_BYTES)
+
+
+def _write(path: Path, content: Any) -> None:
+    half = path.with_suffix(f".{os.getpid()}.half")
+    body = zlib.compress(pickle.dumps(content, protocol=5), 1)
+    try:
+        half.write_bytes(_FORMAT + hashlib.sha256(body).digest() + body)
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)

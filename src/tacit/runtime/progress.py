@@ -181,7 +181,14 @@ class _TerminalBar(_Bar):
 
         columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20)]
         columns += [TextColumn("{task.fields[said]}"), TimeElapsedColumn()]
-        self._rich = Progress(*columns, console=Console(stderr=True), transient=True)
+
+        class Steadfast(Console):
+            """Not even a closed pipe may end the process, which is what rich does."""
+
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
+
+        self._rich = Progress(*columns, console=Steadfast(stderr=True), transient=True)
         self._task = self._rich.add_task(self._what, total=None, said="")
         self._rich.start()
 

@@ -81,6 +81,8 @@ def outlined(function: Callable[..., Any], inputs: Sequence[Any], *, in_stages: 
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs)
     jaxpr, places = closed.jaxpr, _Places()
+    for var in (*jaxpr.constvars, *jaxpr.invars, *(one for equation in jaxpr.eqns for one in equation.outvars)):
+        places.of(var)  # in the order of the trace: sets have one of their own, which differs between processes
     values = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     fixed = {var: const for var, const in values.items() if not isinstance(const, jax.Array)}
     wanted = _variables(jaxpr.outvars)
@@ -124,7 +126,7 @@ class _Places:
         """The place of a variable or literal."""
         if isinstance(var, Literal):
             place = -1 - len(self.literals)
-            self.literals[place] = np.asarray(var.val, var.aval.dtype)
+            self.literals[place] = np.asarray(var.val, _shape(var).dtype)
             return place
         return self._known.setdefault(var, len(self._known))
 
@@ -196,7 +198,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shape(var: Any) -> Any:
-    aval = var.aval
+    aval: Any = var.aval
     if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
         aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)

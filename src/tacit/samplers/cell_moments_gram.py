@@ -102,7 +102,7 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
 
     def rows(u: Any, near: Any) -> tuple[Any, Any]:
         """n of one or all sites, and the log of the volume that it has where it is unknown; ``near``: `rows_at`."""
-        return rows_at(u[..., size], *near, least) if latent else (near[0], jnp.zeros(()))
+        return rows_at(u[..., size], near[0], near[1], least) if latent else (near[0], jnp.zeros(()))
 
     def fit(u: Any, n: Any) -> Fit:
         shares, means, root = coordinates.distribution(u[: coordinates.size])

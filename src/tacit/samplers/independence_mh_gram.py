@@ -7,13 +7,14 @@ the weights p is exact (`independence`). A draw costs eight evaluations of p, al
 tens of gradients one after another: docs/benchmarks.md has what that is worth.
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
-`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
+`MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
 coefficient has a prior of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -22,11 +23,12 @@ import numpy as np
 
 from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, log_density
 from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings
+from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings, Shaped
 from tacit.samplers.independence import independence
 from tacit.samplers.latent_gram import NoisyGram, draw_all, wishart_chain
 
-_MOST = 1.0
+MOST = 1.0
+"""The largest variance of log p under the noise with which fresh noise is tried."""
 _LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
 
 
@@ -34,37 +36,50 @@ def gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings:
     """The posterior given noisy Gram matrices, by the quicker way that suits."""
     sure = wishart_chain(sites, prior, settings)
     layout = sites[0]
-    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST or not prior.response.scaled:
+    if not one_may_do(sites, prior):
         return sure
     return Either(lambda released: suits(layout, prior, released), independence_mh_chain(layout, prior, settings), sure)
 
 
+def one_may_do(sites: Sequence[NoisyGram], prior: GramPriorParameters) -> bool:
+    """Whether fresh noise is an alternative at all."""
+    layout = sites[0]
+    return len(sites) == 1 and layout.noises.releases == 1 and layout.size <= _LARGEST and bool(prior.response.scaled)
+
+
 def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """Metropolis with fresh noise; a proposal that is no Gram matrix has weight 0."""
-    n, noises = argument([layout.n]), layout.noises.as_arguments()
+    whole = replace(layout, n=float("nan"))  # what is written into a program must not depend on it
 
-    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        def propose(key: Any) -> tuple[Centred, Any]:
-            sums, block = layout.matrix(released - noises.fresh(key))
-            centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
-            return centred, log_density(centred, n[0], prior)
+    def made(given: Any) -> Chain:
+        n, (scales, spreads) = given
+        noises = replace(layout.noises, scales=scales, spreads=spreads)
 
-        for_chain, for_parameters = jax.random.split(key)
-        points, info = independence(for_chain, propose, settings.draws)
-        keys = jax.random.split(for_parameters, settings.draws)
-        return jax.vmap(lambda k, c: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior))(keys, points), info
+        def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+            def propose(key: Any) -> tuple[Centred, Any]:
+                sums, block = whole.matrix(released - noises.fresh(key))
+                centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
+                return centred, log_density(centred, n[0], prior)
 
-    return chain
+            for_chain, for_parameters = jax.random.split(key)
+            points, info = independence(for_chain, propose, settings.draws)
+            keys = jax.random.split(for_parameters, settings.draws)
+            return jax.vmap(lambda k, c: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior))(keys, points), info
+
+        return chain
+
+    purpose = ("wishart by fresh noise", layout.size, layout.order.tobytes(), layout.noises.laplace, prior, settings)
+    return Shaped(made, (argument([layout.n]), layout.noises.numbers()), purpose)
 
 
 def suits(layout: NoisyGram, prior: GramPriorParameters, released: Any) -> Any:
     """For each of the datasets (datasets, entries) whether log p varies little under the noise."""
-    return np.array([_variance(layout, prior, entries) <= _MOST for entries in released])
+    return np.array([variance_of_log(layout, prior, entries, layout.sds) <= MOST for entries in released])
 
 
-def _variance(layout: NoisyGram, prior: GramPriorParameters, entries: Any) -> float:
+def variance_of_log(layout: NoisyGram, prior: GramPriorParameters, entries: Any, sds: Any) -> float:
     """Roughly that of log p under the noise: the squares of its largest change over one sd of each entry, summed."""
-    steps = np.diag(layout.sds)
+    steps = np.diag(sds)
     with np.errstate(all="ignore"):
         try:
             found = log_prior(layout, prior, np.concatenate([entries[None], entries + steps, entries - steps]))

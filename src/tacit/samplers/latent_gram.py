@@ -14,7 +14,7 @@ deviations, whatever n and epsilon, so the work does not grow with n.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -24,7 +24,7 @@ import numpy as np
 from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site, placed_covariates
 from tacit.likelihoods.response import draw_e, finished, log_response
 from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+from tacit.runtime.chain import Arrays, Chain, SamplerSettings, Shaped
 from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.release_noise import Noises, split_by_site
 
@@ -100,55 +100,63 @@ def wishart_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settin
     steps = 1 / np.sqrt(precision)
     lower, diagonal = np.tril_indices(size, -1), np.diag_indices(size)
     floors = np.minimum(0.1 * mean.max(axis=1), steps[:, layout.order >= size].min(axis=1))
-    n, mean, spread, sds, precision, steps, floors = map(argument, (n, mean, spread, sds, precision, steps, floors))
-    noises = [site.noises.as_arguments() for site in sites]
+    given = tuple(map(argument, (n, mean, spread, sds, precision, steps, floors)))
+    whole = replace(layout, n=float("nan"))  # what is written into a program must not depend on it
 
-    def unpack(u: Any) -> Centred:
-        factor = jnp.zeros((size, size)).at[diagonal].set(jnp.exp(u[size : 2 * size])).at[lower].set(u[2 * size :])
-        return Centred(u[:size], factor)
+    def made(given: Any) -> Chain:
+        (n, mean, spread, sds, precision, steps, floors), own = given
+        noises = [replace(site.noises, scales=s, spreads=w) for site, (s, w) in zip(sites, own, strict=True)]
 
-    def log_jacobian(u: Any) -> Any:
-        # From log-Cholesky coordinates to the entries of the scatter: prod_i L_ii^(size - i + 1), i from 0.
-        return jnp.sum(u[..., size : 2 * size] * (size + 1.0 - np.arange(size)))
+        def unpack(u: Any) -> Centred:
+            factor = jnp.zeros((size, size)).at[diagonal].set(jnp.exp(u[size : 2 * size])).at[lower].set(u[2 * size :])
+            return Centred(u[:size], factor)
 
-    def entries(u: Any, n: Any) -> Any:
-        return layout.entries(unpack(u), n)
+        def log_jacobian(u: Any) -> Any:
+            # From log-Cholesky coordinates to the entries of the scatter: prod_i L_ii^(size - i + 1), i from 0.
+            return jnp.sum(u[..., size : 2 * size] * (size + 1.0 - np.arange(size)))
 
-    def start(blended: Any, n: Any, floor: Any) -> Any:
-        sums, block = layout.matrix(blended)
-        values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / n)
-        factor = jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T)
-        return jnp.concatenate([sums, jnp.log(jnp.diagonal(factor)), factor[lower]])
+        def entries(u: Any, n: Any) -> Any:
+            return whole.entries(unpack(u), n)
 
-    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        parts = split_by_site(released, noises)
-        best = jnp.stack([noise.best(part) for noise, part in zip(noises, parts, strict=True)])
-        origin = jax.vmap(start)((best / sds**2 + mean / spread**2) / precision, n, floors)
-        jacobian = jax.vmap(jax.jacfwd(entries))(origin, n)
-        scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(steps))
+        def start(blended: Any, n: Any, floor: Any) -> Any:
+            sums, block = whole.matrix(blended)
+            values, vectors = jnp.linalg.eigh(block - jnp.outer(sums, sums) / n)
+            factor = jnp.linalg.cholesky((vectors * jnp.maximum(values, floor)) @ vectors.T)
+            return jnp.concatenate([sums, jnp.log(jnp.diagonal(factor)), factor[lower]])
 
-        def place(t: Any) -> Any:
-            return origin + jnp.einsum("kij,kj->ki", scaling, t[: origin.size].reshape(origin.shape))
+        def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+            parts = split_by_site(released, noises)
+            best = jnp.stack([noise.best(part) for noise, part in zip(noises, parts, strict=True)])
+            origin = jax.vmap(start)((best / sds**2 + mean / spread**2) / precision, n, floors)
+            jacobian = jax.vmap(jax.jacfwd(entries))(origin, n)
+            scaling = jax.vmap(jnp.linalg.solve)(jacobian, jax.vmap(jnp.diag)(steps))
 
-        def target(t: Any) -> Any:
-            u = place(t)
-            centred = jax.vmap(unpack)(u)
-            exact = jax.vmap(entries)(u, n)
-            noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
-            alone = jnp.sum(jax.vmap(lambda c, rows: log_site(c, rows, prior))(centred, n))
-            together = log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1])
-            return alone + together + log_jacobian(u) + noise
+            def place(t: Any) -> Any:
+                return origin + jnp.einsum("kij,kj->ki", scaling, t[: origin.size].reshape(origin.shape))
 
-        for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        first = 0.1 * jax.random.normal(for_start, (origin.size + (not prior.response.scaled),))
-        # A full metric helps where noise dominates, but one of many entries cannot be learnt from so few draws.
-        dense = 5 * origin.size <= settings.warmup
-        positions, info = explore(for_chain, target, first, settings, target=_ACCEPTED, dense=dense)
-        keys = jax.random.split(for_parameters, settings.draws)
-        finish = jax.vmap(lambda k, t: draw_all(k, jax.vmap(unpack)(place(t)), n, prior, t[-1]))
-        return finish(keys, positions), info
+            def target(t: Any) -> Any:
+                u = place(t)
+                centred = jax.vmap(unpack)(u)
+                exact = jax.vmap(entries)(u, n)
+                noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
+                alone = jnp.sum(jax.vmap(lambda c, rows: log_site(c, rows, prior))(centred, n))
+                together = log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1])
+                return alone + together + log_jacobian(u) + noise
 
-    return chain
+            for_start, for_chain, for_parameters = jax.random.split(key, 3)
+            first = 0.1 * jax.random.normal(for_start, (origin.size + (not prior.response.scaled),))
+            # A full metric helps where noise dominates, but one of many entries cannot be learnt from so few draws.
+            dense = 5 * origin.size <= settings.warmup
+            positions, info = explore(for_chain, target, first, settings, target=_ACCEPTED, dense=dense)
+            keys = jax.random.split(for_parameters, settings.draws)
+            finish = jax.vmap(lambda k, t: draw_all(k, jax.vmap(unpack)(place(t)), n, prior, t[-1]))
+            return finish(keys, positions), info
+
+        return chain
+
+    kinds = tuple(site.noises.laplace for site in sites)
+    purpose = ("wishart", size, layout.order.tobytes(), kinds, prior, settings)
+    return Shaped(made, (given, [site.noises.numbers() for site in sites]), purpose)
 
 
 def project_centred(sums: Any, block: Any, n: Any) -> Centred:

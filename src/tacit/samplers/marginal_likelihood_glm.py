@@ -184,7 +184,7 @@ def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: Sampl
 
     def rows(t: Any, near: Any) -> tuple[Any, Any]:
         """n of every site, and the log of the volume that it has where it is unknown; ``near``: `rows_at`."""
-        return rows_at(t[own:size], *near, _LEAST_ROWS) if latent else (known, jnp.zeros(()))
+        return rows_at(t[own:size], near[0], near[1], _LEAST_ROWS) if latent else (known, jnp.zeros(()))
 
     def expected_sums(t: Any, near: Any) -> Any:
         theta, n = coordinates.theta(t[:own]), rows(t, near)[0]
@@ -206,9 +206,9 @@ def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: Sampl
         return jnp.sum(volume - (jnp.abs(away) if problem.laplace else away**2 / 2))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        z, near = released.reshape(sites, -1), ()
+        numbers, near = released.reshape(sites, -1), ()
+        z, counts = numbers[:, :entries], numbers[:, -1]
         if latent:
-            z, counts = z[:, :-1], z[:, -1]
             near = (rows_around(counts, known, _LEAST_ROWS), known * (math.sqrt(2) if problem.laplace else 1.0))
         peak, information, variances = _peak(
             z, lambda t: expected_sums(t, near), lambda t: moments(t, near), size, scales, laplace=problem.laplace

@@ -37,7 +37,12 @@ class Noises:
 
     def as_arguments(self) -> Noises:
         """The same, for a program that is compiled once for all scales."""
-        return replace(self, scales=argument(self.scales), spreads=argument(self.spreads))
+        scales, spreads = self.numbers()
+        return replace(self, scales=scales, spreads=spreads)
+
+    def numbers(self) -> tuple[Any, Any]:
+        """What differs from one noise of these kinds to another, as arguments: scales and spreads."""
+        return argument(self.scales), argument(self.spreads)
 
     def best(self, released: Any) -> Any:
         """The mean of the releases (J, entries), weighted by their precision."""

@@ -6,6 +6,7 @@ l(theta, x, y) = log(1 + exp(-y theta'x)), y = -1 or 1, |x|_2 <= R in mapped uni
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -56,6 +57,33 @@ class LogisticLoss(RowLoss):
     def third_to_second(self) -> float:
         """R: the third derivative of log(1 + e^-t) is at most its second, times x'u <= R |u| for the chain rule."""
         return math.sqrt(float(self.rows.norm_squared())) * (1 + 1e-12)
+
+    def minorant(self, theta: Any, x: Any, metric: Any, numbers: LossParameters) -> Callable[[float], Any]:
+        """precision I + weight * X' diag(h) X, h_i the least curvature of row i that the ellipsoid allows.
+
+        Proof: |x_i'delta| <= R |x_i|, in the norm of the inverse metric, by the Cauchy-Schwarz inequality; between the
+        two ends of x_i'theta so moved the loss is at least its tangent plus h_i (x_i'delta)^2 / 2, which is proved in
+        `private_samplers.ball_rejection` for any interval: the mean of l'' that h_i bounds rises and then falls as one
+        goes away from x_i'theta to one side, and only falls to the other, so it is least at an end. []
+        """
+        import numpy as np
+
+        from tacit.private_samplers.ball_rejection import least_between
+
+        at = x @ theta
+        reach = np.sqrt(np.einsum("ij,jk,ik->i", x, np.linalg.inv(metric), x)) * (1 + 1e-9)
+        weight, precision = float(numbers["weight"]), float(numbers["precision"])
+
+        def least(radius: float) -> Any:
+            h = least_between(at, at - radius * reach, at + radius * reach)
+            return precision * np.eye(len(theta)) + weight * (x.T * h) @ x
+
+        return least
+
+    @property
+    def most_rejected(self) -> int:
+        """Shells keep rejection fast here."""
+        return 12
 
     def difference_lipschitz_squared(self, numbers: LossParameters) -> Price:
         """G^2 for the difference of two records' losses.

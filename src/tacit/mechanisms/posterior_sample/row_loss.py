@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -37,7 +37,6 @@ from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.repeated_event import RepeatedEvent
 
 IDEAL = "exact draw, ideal arithmetic"
-_MOST_REJECTED = 8  # coefficients, unless asked for: envelopes fit worse with each
 _MOST_STEPS = 5 * 10**7
 _MOST_CHANGE = 60.0  # of the logarithm of a weight or a precision: beyond it a draw says nothing
 
@@ -84,6 +83,17 @@ class RowLoss(Loss):
         It makes rejection fast (`private_samplers.rejection`) and is otherwise not needed.
         """
         return None
+
+    def minorant(self, theta: Any, x: Any, metric: Any, numbers: LossParameters) -> Callable[[float], Any] | None:
+        """For rejection with many coefficients (`private_samplers.shell_envelope`): of R a matrix A such that U is at
+        least its tangent at ``theta`` plus delta'A delta / 2 wherever delta'``metric`` delta <= R^2. None: not known.
+        """
+        return None
+
+    @property
+    def most_rejected(self) -> int:
+        """Up to how many coefficients rejection is the default: envelopes fit worse with each."""
+        return 8
 
     @property
     def start(self) -> Sequence[float] | None:
@@ -238,7 +248,7 @@ class RowLoss(Loss):
             raise expected("sampler", wanted, "to be rejection, langevin or mcmc for a regression")
         if wanted is not None:
             return wanted
-        able = self.convex and self.curvature_known and len(self.parameters) <= _MOST_REJECTED
+        able = self.convex and self.curvature_known and len(self.parameters) <= self.most_rejected
         return "rejection" if able else "mcmc"
 
     @property
