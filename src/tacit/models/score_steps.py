@@ -25,7 +25,7 @@ from tacit.samplers.score_curve import InformationCurve, curve_of
 
 LIMIT = 32.0  # of each entry of a point, in scales: beyond it no linear predictor of a mapped row says more
 _USUAL_MEAN, _USUAL_VARIANCE = 0.5, 0.12  # of a column in mapped units
-_REWEIGHTED, _STEPS = 12, 20  # searches for an estimate, and steps of each
+_REWEIGHTED, _STEPS = 24, 20  # searches for an estimate, and steps of each
 _LEVELLED = 5  # steps of one observation
 _LEVEL = 0.2  # how wrong a normal distribution may be about a level, times the variance of linear predictors
 _REACH = 3.0  # how far a step may move the linear predictor of a typical row
@@ -186,7 +186,7 @@ def estimate(
     implied = [model.implied(np.asarray(v, float)[:p], point) for v, point in zip(values, points, strict=True)]
     noise = [one.score_scale * (2**0.5 if one.laplace else 1.0) for one in rounds]
     doubt = min([one.matrix_scale for one in rounds if one.matrix] or [0.0])
-    theta = np.array(start, float)
+    theta, last, speed = np.array(start, float), None, 1.0
     for _ in range(_REWEIGHTED):
         between = [positive(model.information_between(theta, at), 1e-12 * model.n) for at in points]
         weights = [
@@ -195,8 +195,11 @@ def estimate(
         ]
         spread = np.linalg.inv(sum(weights))
         mean = spread @ sum(w @ one for w, one in zip(weights, implied, strict=True))
-        before, theta = theta, _root(model, mean, spread, doubt, (prior_mean, prior_sd), theta)
-        if np.max(np.abs(theta - before)) < 1e-6:
+        move = _root(model, mean, spread, doubt, (prior_mean, prior_sd), theta) - theta
+        if last is not None and move @ last < -0.5 * (last @ last):  # far away nothing counts, so the prior leads back
+            speed /= 2
+        theta, last = theta + speed * move, move
+        if np.max(np.abs(move)) < 1e-6:
             break
     return theta
 
