@@ -45,7 +45,7 @@ def expected(name: str, value: object, condition: str) -> InputError:
 
     It is one line of a bounded length that any terminal can show, whatever ``value`` is.
     """
-    return InputError(spelled_out(f"Expected {name}={shown(value)} {_cut(condition, 400)}."))
+    return InputError(spelled_out(f"Expected {name}={shown(value)} {_cut(condition, 600)}."))
 
 
 def shown(value: object) -> str:
