@@ -24,7 +24,7 @@ from tacit.privacy.gaussian import mu_for
 
 def information(x: Any, y: Any) -> tuple[Any, Any]:
     """The maximum-likelihood estimate of a logistic regression, and the information there."""
-    theta = np.zeros(x.shape[1])
+    theta, found = np.zeros(x.shape[1]), np.eye(x.shape[1])
     for _ in range(60):
         u, w = row_values("logistic", 1.0, x @ theta, y)
         found = (x * w[:, None]).T @ x

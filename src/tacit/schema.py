@@ -30,12 +30,6 @@ class Number:
     ``missing`` stands in for every empty, unreadable or non-finite cell. It is public; the middle of the bounds unless
     said otherwise. With ``clamp`` false the bounds are units only, in which a prior is stated, and values outside keep
     their size: for mechanisms whose privacy asks nothing of such a column.
-
-    ```pycon
-    >>> tacit.Schema(age={"bounds": [18, 90], "missing": 40})["age"].missing
-    40.0
-
-    ```
     """
 
     low: float
@@ -80,12 +74,6 @@ class Category:
     ``missing`` stands in for every empty or undeclared cell. It is public; the reference level unless said otherwise.
     Cells and levels are compared in one form, whatever they are stored as: ``"01"``, ``1`` and ``1.0`` are one level,
     and so are ``"True"``, ``true`` and ``1`` (see `cell_forms`).
-
-    ```pycon
-    >>> tacit.Schema(smoker=["no", "yes"])["smoker"].missing
-    'no'
-
-    ```
     """
 
     levels: tuple[Level, ...]

@@ -253,7 +253,7 @@ class TacitRegressor(RegressorMixin, _Estimator):
         model, schema = self._regression(), self.plan_.schema
         if isinstance(model, LinearRegression):
             design = model.design(schema)
-            theta = self.posterior_.draws("theta").mean(axis=0)
+            theta = self.posterior_.parameter("theta").mean(axis=0)
             mapped = design.matrix(design.parse(points)) @ theta
             mean = design.number_response.offset + design.number_response.scale * mapped
         else:

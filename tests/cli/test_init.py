@@ -203,7 +203,9 @@ def test_it_asks_for_all_that_the_family_needs(folder):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Expected sd=") == 2
-    assert tacit.Plan.load(folder / "plan.toml").model == tacit.NormalMean("age", 4.0)
+    model = tacit.Plan.load(folder / "plan.toml").model
+    assert isinstance(model, tacit.NormalMean)
+    assert (model.column, model.sd) == ("age", 4.0)
 
 
 def test_it_asks_for_the_event_of_a_time(folder):

@@ -174,3 +174,45 @@ def test_changes_of_the_prior():
     for texts, said in ((["a"], "form"), (["=1"], "form"), (["a=x"], "form"), (["a=1", "a=2"], "only change of 'a'")):
         with pytest.raises(tacit.InputError, match=said):
             prior_changes(texts)
+
+
+def commands(group=None, before=()):
+    """Every command, by the words that call it."""
+    group = typer.main.get_command(app) if group is None else group
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*before, name))
+        elif not command.hidden:
+            yield (*before, name), {flag for param in command.params for flag in param.opts}
+
+
+def test_every_command_takes_the_common_options():
+    """The bar, the log and JSON are asked for in one way; the demo has no result for a machine."""
+    found = dict(commands())
+    assert len(found) > 25
+    for words, flags in found.items():
+        assert {"--quiet", "-q", "--verbose", "-v"} <= flags, words
+        assert "--json" in flags or words == ("demo",), words
+
+
+def test_quiet_says_nothing_and_verbose_logs(folder_of_a_plan, tmp_path):
+    """Results of --quiet are files and exit codes; errors are said all the same."""
+    release = tmp_path / "release.json"
+    rows = tmp_path / "rows.csv"
+    rows.write_text("smoker,age\nyes,30\nno,40\n")
+    words = [TOOL, "privatize", folder_of_a_plan, rows, "-o", release, "--no-ledger"]
+    done = subprocess.run([*words, "-q"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert release.exists()
+    done = subprocess.run([*words, "-q"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: Expected output=")
+    done = subprocess.run([*words, "--overwrite", "-v"], capture_output=True, text=True, timeout=120)
+    assert "privatize: epsilon = 1 from no ledger" in done.stderr
+    assert "Released 1 noisy number" in done.stdout
+
+
+@pytest.fixture
+def folder_of_a_plan(tmp_path):
+    plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(1.0))
+    return plan.save(tmp_path / "plan.toml")

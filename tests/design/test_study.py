@@ -317,3 +317,40 @@ def test_scores_in_rounds_have_nothing_to_check(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert "check=True to be left out" in done.stderr
+
+
+def test_the_width_that_not_knowing_n_costs():
+    """Two counts with noise of variance v, at theta: n theta-hat has the variance theta (1 - theta) n + v (theta^2 +
+    (1 - theta)^2) where n is not known, and v / 2 for the last term where it is, as the counts then say the same twice.
+
+    Planted: forgetting that n is not known makes the two alike.
+    """
+    theta, n, sd = 0.1, 1000, 14.0
+    slope = np.array([[-1.0], [1.0]])
+    spread = theta * (1 - theta) * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    row = RowMoments((slope, slope), spread, 10**12, np.array([1 - theta, theta]))
+    latent, known = (float(one.information(n, np.full(2, sd))[0, 0]) for one in (row, row.of_known_n()))
+    sampling, noise = theta * (1 - theta) * n, sd**2
+    assert n**2 / latent == pytest.approx(sampling + noise * (theta**2 + (1 - theta) ** 2), rel=1e-3)
+    assert n**2 / known == pytest.approx(sampling + noise / 2, rel=1e-3)
+    assert latent < 0.8 * known
+
+
+@pytest.mark.parametrize(
+    "model", [tacit.Mean("v"), tacit.Bernoulli("x"), tacit.LinearRegression("v ~ x"), tacit.LogisticRegression("x ~ g")]
+)
+def test_a_study_says_it_for_every_number_where_n_is_not_public(model):
+    """A share of the budget goes to the count, so not knowing n costs something, and far less than all of the width."""
+    schema = tacit.Schema(v=(0, 30), x=["no", "yes"], g=["p", "q"])
+    numbers = {
+        neighbours: tacit.design(
+            tacit.Plan(model, schema, tacit.PureDP(0.2, neighbours=neighbours), tacit.AddNoise()), n=500, parameters=6
+        )
+        .cells[0]
+        .numbers
+        for neighbours in ("replace-one", "add-remove")
+    }
+    assert all(one.to_known_n is None for one in numbers["replace-one"])
+    found = [one.to_known_n for one in numbers["add-remove"]]
+    assert all(1 <= ratio < 2 for ratio in found)
+    assert max(found) > 1.002

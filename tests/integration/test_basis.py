@@ -100,7 +100,7 @@ def test_an_assumption_is_said_needed_and_paid_for_or_refused(budget, said, sent
 
 
 def test_a_long_regression_is_no_longer_drawn_by_a_chain_unasked():
-    names = [f"x{j}" for j in range(9)]
+    names = [f"x{j}" for j in range(12)]
     schema = tacit.Schema(y=["no", "yes"], **dict.fromkeys(names, (-1, 1)))
     model = tacit.LogisticRegression("y ~ " + " + ".join(names))
     with pytest.raises(InputError, match="assume=None"):

@@ -1,10 +1,14 @@
-"""A filter under add-remove: the release is about the rows that pass, whose number it does not say."""
+"""A filter: the release is about the rows that pass, whose number it does not say."""
+
+from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import tacit
 from tacit.mechanisms.add_noise import NoisySums
+from tacit.privacy.sensitivity import Sensitivity
 
 SCHEMA = tacit.Schema(age=(0, 90), weight=(30, 200), height=(1.2, 2.2), region=["north", "south"])
 DERIVE = {"bmi": {"value": "weight / height^2", "bounds": [15, 55]}, "group": "cut(age, [18, 65])"}
@@ -24,11 +28,13 @@ def rows(n=3000, seed=1):
 
 
 @pytest.mark.parametrize("model", [tacit.Mean("bmi"), tacit.Categorical("group"), tacit.Shares("group", by="region")])
-def test_a_filtered_release_is_that_of_the_rows_that_pass(model, monkeypatch):
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_a_filtered_release_is_that_of_the_rows_that_pass(model, neighbours, monkeypatch):
     """Without noise, the numbers are those of a table from which somebody else took the other rows."""
     monkeypatch.setattr(NoisySums, "cross", lambda calibrated, collected, n, entropy: tuple(collected.totals))
     budget = tacit.ZCDP(1.0, neighbours="add-remove")
     plain = tacit.Plan(model, SCHEMA, budget, tacit.AddNoise(), derive=DERIVE)
+    budget = replace(budget, neighbours=neighbours)
     plan = tacit.Plan(model, SCHEMA, budget, tacit.AddNoise(), derive=DERIVE, where=WHERE)
     table, passing = rows()
     release = tacit.privatize(table, plan, ledger=None)
@@ -51,6 +57,38 @@ def test_complete_cases_have_the_mean_of_those_who_pass():
     assert abs(bmi.mean() - (low + high) / 2) < 4 * (high - low)
     everybody = np.clip(np.nan_to_num(table["weight"], nan=115) / table["height"] ** 2, 15, 55).mean()
     assert abs(everybody - (low + high) / 2) > 4 * (high - low), "power: all rows have another mean"
+
+
+@pytest.mark.parametrize(
+    "model", [tacit.Mean("age"), tacit.Categorical("region"), tacit.LinearRegression("age ~ region")]
+)
+@pytest.mark.parametrize("person", [None, tacit.Person("who", 3, "row"), tacit.Person("who", 3, "person")])
+def test_under_replace_one_a_filtered_row_may_vanish_and_the_price_knows(model, person):
+    """The audit searches pairs, and rows that come or go. Planted: the lesser price of the two."""
+    plan = tacit.Plan(
+        model, SCHEMA, tacit.PureDP(1.0), tacit.AddNoise(unit=person), derive=DERIVE, where="weight > 50 or age < 10"
+    )
+    assert not plan.calibrated_mechanism().public_n
+    found = tacit.audit(plan, runs=0)
+    assert not found.violated
+    assert found.share > 0.9
+    with mock.patch.object(Sensitivity, "either", smaller):
+        planted = tacit.Plan(plan.model, plan.schema, plan.budget, plan.mechanism, where=plan.where)
+        assert tacit.audit(planted, runs=0).violated
+
+
+def smaller(first, second):
+    """The price of a pair that counts, or of one that comes or goes, whichever is less."""
+    return Sensitivity(min(first.l1, second.l1), min(first.l2_squared, second.l2_squared), first.relative_scales)
+
+
+def test_a_filter_that_nobody_passes_is_no_error_and_says_nothing():
+    for neighbours in ("add-remove", "replace-one"):
+        budget = tacit.PureDP(1.0, neighbours=neighbours)
+        plan = tacit.Plan(tacit.Mean("age"), SCHEMA, budget, where="age > 80 and age < 81 and weight > 199")
+        release = tacit.privatize(rows(50)[0], plan, ledger=None)
+        assert release.n is None
+        assert "n" not in release.to_plain()
 
 
 def test_releases_with_other_filters_are_not_pooled():

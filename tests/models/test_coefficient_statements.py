@@ -49,18 +49,26 @@ def _rows(n, seed):
     return {"age": age, "y": 2 + 0.05 * age + rng.normal(0, 0.8, n)}
 
 
-@pytest.mark.parametrize("method", ["wishart", "cell-moments", "naive"])
-def test_a_named_prior_of_linear_regression_gives_the_rows_own_posterior_without_noise(method):
+NAMED, ALONE = {**WEAK, "age": (0, 0.01)}, {"effect": 0.05, "a0": 1.5, "b0": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [("wishart", NAMED), ("cell-moments", NAMED), ("naive", NAMED), ("wishart", ALONE)],
+    ids=["wishart", "cell-moments", "naive", "effect"],
+)
+def test_a_named_prior_of_linear_regression_gives_the_rows_own_posterior_without_noise(method, given):
     """Seed 4, 200 rows, epsilon 1e9: 4,000 draws against 8,000 of Gibbs sampling from the rows, 6 standard errors.
 
-    The prior N(0, 0.01^2) of a slope of 0.05 matters: it moves the slope by several of its standard deviations.
+    The prior N(0, 0.01^2) of a slope of 0.05 matters: it moves the slope by several of its standard deviations. An
+    effect of 0.05, where it is 0.17, moves it by most of one.
     """
     rows = _rows(200, 4)
     plan = tacit.Plan(tacit.LinearRegression("y ~ age"), SCHEMA, tacit.PureDP(1e9))
     release = tacit.privatize(rows, plan, dataset="d", ledger=None)
-    posterior = tacit.infer(release, method=method, prior={**WEAK, "age": (0, 0.01)}, seed=1)
+    posterior = tacit.infer(release, method=method, prior=given, seed=1)
     assert max(row.r_hat for row in posterior.summary() if row.r_hat == row.r_hat) < 1.01
-    prior = prior_for(plan.model, SCHEMA, {**WEAK, "age": (0, 0.01)})
+    prior = prior_for(plan.model, SCHEMA, given)
     x, y = np.column_stack([np.ones(200), (rows["age"] - 54) / 36]), (rows["y"] - 5) / 5
     said = prior.of_coefficients(plan.model.design(SCHEMA))
     v = said.statements(x.mean(axis=0))
@@ -69,9 +77,9 @@ def test_a_named_prior_of_linear_regression_gives_the_rows_own_posterior_without
         precision = x.T @ x / sigma2 + (v.T * said.precisions(x.var(axis=0), sigma2)) @ v
         root = np.linalg.cholesky(np.linalg.inv(precision))
         theta = np.linalg.solve(precision, x.T @ y / sigma2) + root @ rng.normal(size=2)
-        # The intercept's prior has a multiple of sigma for its standard deviation, so it says something of sigma, too.
+        # An intercept's prior with a multiple of sigma for its standard deviation says something of sigma, too.
         apart = np.sum((y - x @ theta) ** 2) + said.by_sigma[0] * (v[0] @ theta) ** 2
-        sigma2 = (prior.b0 + apart / 2) / rng.gamma(prior.a0 + 200 / 2 + 1 / 2)
+        sigma2 = (prior.b0 + apart / 2) / rng.gamma(prior.a0 + 200 / 2 + (said.by_sigma[0] > 0) / 2)
         kept.append([*theta, np.sqrt(sigma2)])
     theirs = np.array(kept[100:])
     ours = np.column_stack([posterior.draws("theta"), posterior.draws("sigma")])
@@ -88,6 +96,18 @@ def test_the_prior_of_a_slope_can_know_the_spread_of_its_column():
     spread = np.array([np.sqrt(one["Sigma_x"][0, 0] + 1e-3) for one in draws])
     effects = np.array([one["theta"][1] / one["sigma"] for one in draws]) * spread
     assert effects.std() == pytest.approx(2.5, rel=6 / np.sqrt(4000))
+
+
+def test_the_prior_of_an_effect_can_leave_sigma_alone():
+    """2,000 draws, seed 1: theta s has a standard deviation of 0.5 and goes with no sigma, 6 standard errors each."""
+    model = tacit.LinearRegression("y ~ age")
+    prior, rng = prior_for(model, SCHEMA, {"effect": 0.5}), np.random.default_rng(1)
+    draws = [model.draw_parameters(prior, SCHEMA, rng) for _ in range(2000)]
+    effects = np.array([one["theta"][1] * np.sqrt(one["Sigma_x"][0, 0] + 1e-3) for one in draws])
+    assert effects.std() == pytest.approx(0.5, rel=6 / np.sqrt(4000))
+    sigmas = np.argsort(np.argsort([one["sigma"] for one in draws]))
+    assert abs(np.corrcoef(np.argsort(np.argsort(np.abs(effects))), sigmas)[0, 1]) < 6 / np.sqrt(2000)
+    assert type(prior)(**prior.to_plain()) == prior
 
 
 @pytest.mark.parametrize("method", ["gibbs-update", "gibbs-prior", "augment", "individual"])

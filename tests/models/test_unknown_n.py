@@ -9,16 +9,18 @@ import tacit
 from tacit.infer import method_name
 from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.models.registry import FAMILIES
+from tacit.noise.discrete_laplace import DiscreteLaplace
 
 YES_NO = tacit.Schema(x=["no", "yes"])
 NUMBERS = tacit.Schema(y=(-10, 10), a=(-1, 1), b=(-1, 1))
+LEVELS = tacit.Schema(y=(-10, 10), a=(-1, 1), g=["p", "q"], x=["no", "yes"])
 NARROW = {"a0": 20.0, "b0": 0.5, "psi0": 1.0, "nu0": 30.0, "kappa0": 20.0, "lambda0": (20.0, 5.0, 5.0)}
 
 CASES = {
     "bernoulli": (tacit.Bernoulli("x"), YES_NO, None),
     "categorical": (tacit.Categorical("x"), tacit.Schema(x=["a", "b", "c", "d"]), None),
     "histogram": (tacit.Histogram("v", [1, 2]), tacit.Schema(v=(0, 3)), None),
-    "shares": (tacit.Shares("x", by="g"), tacit.Schema(x=["no", "yes"], g=["p", "q", "r"]), None),
+    "shares": (tacit.Shares("x", by="g"), tacit.Schema(x=["no", "yes"], g=["p", "q", "r"]), {"concentration": 1.0}),
     "mean": (tacit.Mean("v"), tacit.Schema(v=(0, 30)), None),
     "mean by group": (tacit.Mean("v", by="g"), tacit.Schema(v=(0, 30), g=["p", "q"]), None),
     "normal": (tacit.Normal("v"), tacit.Schema(v=(0, 30)), None),
@@ -26,6 +28,9 @@ CASES = {
     "poisson": (tacit.Poisson("v"), tacit.Schema(v=(0, 30)), None),
     "geometric": (tacit.Geometric("v"), tacit.Schema(v=(0, 30)), None),
     "linear": (tacit.LinearRegression("y ~ a + b"), NUMBERS, NARROW),
+    "linear with levels": (tacit.LinearRegression("y ~ g + a"), LEVELS, {"a0": 20.0, "b0": 0.5}),
+    "logistic": (tacit.LogisticRegression("x ~ g"), LEVELS, None),
+    "quantiles": (tacit.Quantiles("v", [0.5], [1, 2]), tacit.Schema(v=(0, 3)), None),
 }
 QUICK = ("bernoulli", "mean", "exponential")
 SLOW = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
@@ -80,24 +85,67 @@ def test_everyone_counts_once():
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_a_count_without_noise_is_a_known_n(name):
-    """Seed 3: at epsilon = 1e6 means differ by less than a fifth of a standard deviation, and n is found."""
+def test_without_noise_n_is_found_and_the_posterior_is_that_of_a_known_n(name):
+    """Seed 3, at epsilon = 1e6: means differ by less than a fifth of a standard deviation.
+
+    What is about the rows themselves is left out: only the noise makes it uncertain, and that differs.
+    """
     found = []
     for neighbours in ("replace-one", "add-remove"):
         plan = plan_of(name, tacit.PureDP(1e6, neighbours=neighbours))
         release = tacit.simulate(plan, n=400, seed=3, prior=CASES[name][2]).release
         found.append(tacit.infer(release, seed=1, draws=500, warmup=300, prior=CASES[name][2]))
-    known, latent = ({row.name: row for row in one.summary()} for one in found)
-    assert latent["n"].mean == pytest.approx(400, abs=0.5)
+    same_posterior(*found, n=400)
+
+
+COUNTED = ("mean", "normal", "exponential", "poisson", "linear", "linear with levels", "logistic")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n == "mean" else pytest.mark.slow) for n in COUNTED])
+def test_where_the_count_alone_has_no_noise_the_posterior_is_that_of_a_known_n(name):
+    """Seed 3: the sums keep noise of 3 rows, the same numbers in both releases, and the count has next to none.
+
+    Planted: with noise on the count, too, the same comparison fails for some number.
+    """
+    prior = CASES[name][2]
+    plans = {n: plan_of(name, tacit.PureDP(1e7, neighbours=n)) for n in ("replace-one", "add-remove")}
+    known = plans["replace-one"].statistic()
+    rows = tacit.simulate(plans["replace-one"], n=400, seed=3, prior=prior)
+    scale = 3 * known.unit
+    noise = np.random.default_rng(3).laplace(size=len(known.entries)) * scale
+    values = [exact + round(error) for exact, error in zip(rows.exact, noise, strict=True)]
+
+    def posterior(plan, n, values, scales):
+        release = tacit.Release(plan, n, tuple(values), "rows", "a1", noise_parameters=DiscreteLaplace(tuple(scales)))
+        return tacit.infer(release, seed=1, draws=1000, warmup=300, prior=prior, anyway=True)
+
+    scales = [scale] * len(values)
+    first = posterior(plans["replace-one"], 400, values, scales)
+    second = posterior(plans["add-remove"], None, [*values, 400 * known.unit], [*scales, known.unit // 1000])
+    same_posterior(first, second, n=400)
+    if name == "mean":
+        noisy = posterior(plans["add-remove"], None, [*values, 400 * known.unit], [*scales, 40 * known.unit])
+        with pytest.raises(AssertionError):
+            same_posterior(first, noisy, n=400)
+
+
+def same_posterior(known, latent, *, n):
+    """Means within 0.2 standard deviations (each has an error of a few hundredths), widths within 25%."""
+    known, latent = ({row.name: row for row in one.summary()} for one in (known, latent))
+    assert latent["n"].mean == pytest.approx(n, abs=0.5)
     for row in known.values():
-        if row.sd > 1e-6:
-            assert abs(latent[row.name].mean - row.mean) < 0.2 * row.sd + 1e-9, row.name
+        if row.sd > 1e-6 and not row.name.startswith(("rows_", "count")):
+            assert abs(latent[row.name].mean - row.mean) < 0.2 * row.sd, row.name
             assert 0.8 < latent[row.name].sd / row.sd < 1.25, row.name
 
 
 @pytest.mark.parametrize("name", SLOW)
 def test_calibrated_where_n_is_drawn_from_a_poisson_distribution(name):
-    """Seed 7, about 300 rows, level 1e-3 for each family."""
+    """Seed 7, about 300 rows, level 1e-3 for each family.
+
+    Shares by group have a concentration here: where it is learned it may be so small that both shares of a group are 0
+    in floats, and a rank among those says nothing.
+    """
     plan = plan_of(name, tacit.PureDP(1.0, neighbours="add-remove"))
     found = tacit.calibrate(plan, n=300, trials=200, seed=7, prior=CASES[name][2])
     assert "n" in found.ranks

@@ -8,15 +8,17 @@ from unittest import mock
 import pytest
 
 from engines.test_clusters import dask, spark  # noqa: F401 (fixtures, which start their workers once)
+from neighbours.check import by_partial, check
 from neighbours.media import MEDIA
-from neighbours.run import attack, small_pieces
+from neighbours.pairs import without_one
+from neighbours.run import attack, pair_of, small_pieces
 from tacit.engines.open import engine_of
 from tacit.version import __version__
 
 SEED = 5
 # Where the unit is a person, a cluster is refused: the rows have to be in one place.
 PORTABLE = [replace(medium, people=()) for medium in MEDIA.values() if medium.portable]
-PAIRS = 20
+PAIRS, LESS = 20, 3
 
 
 @pytest.mark.parametrize("cluster", ["dask", "spark"])
@@ -26,6 +28,9 @@ def test_neighbours_on_a_cluster(cluster, request):
         found = [_attack(i, engine) for i in range(3)]
         with mock.patch.object(type(engine), "ask", return_value=(__version__, True)):  # as they have said
             found += [_attack(i, engine) for i in range(3, PAIRS)]
+            for i in range(LESS):  # a row less
+                medium = PORTABLE[i]
+                check(without_one(pair_of(medium, SEED, 1000 + i)), medium.write, by_partial(engine))
     assert found.count("read") > PAIRS / 2
 
 

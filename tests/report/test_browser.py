@@ -170,6 +170,18 @@ def test_the_first_screen_holds_the_answer_and_the_promise(driver, page, width):
     assert beside is (width > 736), "the strip stands beside its sentence, or beneath it on a phone"
 
 
+@pytest.mark.parametrize("width", [400, 1100, 1400])
+def test_a_share_stands_on_a_scale_from_0_to_100_percent(driver, page, width):
+    """The natural picture of a share: its ticks are percentages, and none of them sticks out of the page."""
+    open_page(driver, page, width=width)
+    ticks = driver.execute_script(
+        "return [...document.querySelectorAll('.answer .ticks span')].map((one) => "
+        "[one.textContent, one.getBoundingClientRect().left, one.getBoundingClientRect().right])"
+    )
+    assert [text for text, _, _ in ticks] == ["0%", "50%", "100%"]
+    assert all(0 <= left < right <= width for _, left, right in ticks)
+
+
 def test_it_prints_with_a_last_page_for_the_officer(driver, page):
     """Hidden on a screen. On paper it begins a page: one page less without it, which is the planted fault."""
     import base64

@@ -235,6 +235,21 @@ def test_without_noise_the_split_has_no_privacy_part():
     assert theta.privacy_share < 0.25
 
 
+def test_the_split_where_n_is_not_public():
+    """Seed 4. Given the latent counts, n among them, theta has a Beta distribution; tolerance as above.
+
+    Planted: the first, sums of twice as many rows.
+    """
+    plan = tacit.Plan(SMOKER.model, SMOKER.schema, tacit.PureDP(0.1, neighbours="add-remove"))
+    posterior = tacit.infer(tacit.simulate(plan, n=500, seed=4, parameters={"theta": 0.3}).release)
+    count = posterior.draws("count")
+    a, b = 1 + count, 1 + posterior.draws("n") - count
+    exact = float((a * b / ((a + b) ** 2 * (a + b + 1))).mean())
+    (theta,) = (one for one in split_uncertainty(posterior, replicate(posterior)) if one.name == "theta")
+    assert theta.sampling == pytest.approx(exact, rel=0.16)
+    assert theta.sampling / 2 != pytest.approx(exact, rel=0.16), "the planted fault"
+
+
 @pytest.mark.slow
 def test_the_split_of_pooled_sites_and_of_reports():
     """Two sites without parameters of their own are one; of local reports the records are what is hidden. Seed 6.

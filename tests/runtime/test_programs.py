@@ -19,6 +19,12 @@ from tacit.runtime.cache_folder import cache_folder, drop_oldest, read_ours
 infer_module = import_module("tacit.infer")
 
 
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is outside tests."""
+    monkeypatch.setattr(backend, "name_of", programs.name_of)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -115,7 +121,6 @@ def test_shapes_settings_and_source_tell_programs_apart(monkeypatch: pytest.Monk
         assert first == programs.name_of("a", inputs)
         assert first is not None
         assert programs.name_of(None, inputs) is None
-        assert programs.name_of(lambda: 0, inputs) is None  # cannot be pickled
         others = [programs.name_of("b", inputs), programs.name_of("a", (np.zeros(4),))]
         others.append(programs.name_of("a", (np.zeros(3, np.float32),)))
         with jax.enable_x64(False):
@@ -165,6 +170,22 @@ def test_another_n_and_epsilon_find_the_program_and_get_their_own_draws(
     assert len(written) == before > 0
     np.testing.assert_array_equal(found, theta(releases[1], "own"))
     assert len(written) > before
+
+
+def outside() -> None:
+    """A function that is not ours: its name says nothing of what it does."""
+
+
+class Outside:
+    """A class that is not ours."""
+
+
+@pytest.mark.parametrize("code", [outside, Outside, Outside(), lambda: 0])
+def test_code_that_is_not_ours_is_not_told_apart_by_its_name(code: Any) -> None:
+    """An edited likelihood would be given the program of what it was."""
+    with backend.float64():
+        assert programs.name_of(("method", code), (np.zeros(3),)) is None
+        assert programs.name_of(("method", tacit.PureDP, tacit.PureDP(1.0)), (np.zeros(3),)) is not None
 
 
 def test_the_oldest_go_first(tmp_path: Path) -> None:

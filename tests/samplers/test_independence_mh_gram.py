@@ -60,9 +60,9 @@ def test_it_is_chosen_for_many_rows_and_not_for_few_and_by_every_dataset_alone()
 
 def test_the_same_release_under_wider_noise_does_not_suit():
     _, layout, prior, released = setting(plan_of(), 50_000)
-    assert fresh_gram._variance(layout, prior, released[0]) < 1
+    assert fresh_gram.variance_of_log(layout, prior, released[0], layout.sds) < 1
     wide = replace(layout, noises=replace(layout.noises, spreads=60 * layout.noises.spreads))
-    assert fresh_gram._variance(wide, prior, released[0]) > 1
+    assert fresh_gram.variance_of_log(wide, prior, released[0], wide.sds) > 1
 
 
 def test_sites_that_share_their_coefficients_go_to_nuts():

@@ -151,9 +151,12 @@ def _show(found: Any, compared: list[dict[str, Any]] | None) -> None:
                     f"{number.to_exact:.2f}x" if number.to_exact < 10 else f"{number.to_exact:.0f}x",
                     "–" if number.sign is None else f"{100 * number.sign:.0f}%",
                     f"{100 * number.privacy:.0f}%",
+                    *([] if number.to_known_n is None else [f"{number.to_known_n:.2f}x"]),
                 ]
             )
     headings = ("n", varied, "number", "95% width", "8 in 10", "of prior", "no privacy", "sign right", "due to noise")
+    if found.cells[0].numbers[0].to_known_n is not None:
+        headings = (*headings, "n known")
     print_table(headings, rows, left=3)
     for name, share in found.clamped.items():
         if share >= 0.001:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,8 +19,9 @@ from tacit.cli.shared import (
     alarm,
     asked_progress,
     check_form,
+    plain_rows,
     print_json,
-    print_table,
+    print_rows,
     print_tsv,
     prior_changes,
     say,
@@ -98,8 +99,8 @@ def infer(
                 "assumes": list(posterior.assumes),
                 "title": posterior.title,
                 "effects": [vars(effect) for effect in posterior.effects()],
-                "summary": _plain(rows),
-                **({"coefficients": _plain(natural)} if natural else {}),
+                "summary": plain_rows(rows),
+                **({"coefficients": plain_rows(natural)} if natural else {}),
             }
         )
         return
@@ -117,11 +118,11 @@ def infer(
             say(f"Note: {warning}")
     if natural:
         say("In the units of the data, for one more of each column:")
-        _print_summary(natural)
+        print_rows(natural)
     if verbose or not natural:
         if natural:
             say("Mapped, each column from its bounds to [-1, 1]:")
-        _print_summary(rows)
+        print_rows(rows)
     else:
         sizes = (min(row.ess_bulk, row.ess_tail) for row in rows if row.ess_bulk == row.ess_bulk)
         least = min(sizes, default=math.nan)
@@ -135,16 +136,3 @@ def infer(
     for assumption in posterior.assumes:
         say(f"Assumes: {assumption}.")
     say(f"Saved: {output}. A page for people: tacit report {shlex.quote(str(output))} -o report.html")
-
-
-def _plain(rows: Any) -> list[dict[str, Any]]:
-    return [{k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows]
-
-
-def _print_summary(rows: Any) -> None:
-    def cells(row: Any) -> list[str]:
-        ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
-        r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
-        return [row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat]
-
-    print_table(("number", "mean", "sd", "95% from", "to", "ESS", "R-hat"), [cells(row) for row in rows])

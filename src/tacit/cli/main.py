@@ -24,12 +24,14 @@ from tacit.cli import (
     calibrate,
     collect,
     design,
+    effects,
     infer,
     init,
     key,
     ledger,
     migrate,
     partial,
+    predict,
     release,
     released_draws,
     report,
@@ -81,6 +83,8 @@ app.add_typer(release.app, name="release")
 app.command()(infer.infer)
 app.command("draws")(released_draws.released_draws)
 app.command("drawn", hidden=True, deprecated=True)(released_draws.released_draws)
+app.command()(effects.effects)
+app.command()(predict.predict)
 app.command()(report.report)
 app.command()(report.cite)
 app.command()(migrate.migrate)

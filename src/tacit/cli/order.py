@@ -19,6 +19,8 @@ ORDER = (
     "key",
     "infer",
     "draws",
+    "effects",
+    "predict",
     "report",
     "cite",
     "migrate",

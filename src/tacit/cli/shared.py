@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import shutil
 import sys
@@ -170,3 +171,21 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left:
     for row in rows:
         table.add_row(*map(spelled_out, row))
     Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False).print(table)
+
+
+def plain_rows(rows: Any) -> list[dict[str, Any]]:
+    """Rows of a summary for JSON, which has no infinite numbers."""
+    return [{k: None if v in (math.inf, -math.inf) or v != v else v for k, v in vars(row).items()} for row in rows]
+
+
+def print_rows(rows: Any, probability: float = 0.95) -> None:
+    """Print rows of a summary as a table for people; ``probability`` is that of their intervals."""
+
+    def cells(row: Any) -> list[str]:
+        ess = "–" if row.ess_bulk != row.ess_bulk else f"{min(row.ess_bulk, row.ess_tail):.0f}"
+        r_hat = "–" if row.r_hat != row.r_hat else f"{row.r_hat:.3f}"
+        return [row.name, *(f"{v:.4g}" for v in (row.mean, row.sd, row.low, row.high)), ess, r_hat]
+
+    print_table(
+        ("number", "mean", "sd", f"{100 * probability:.4g}% from", "to", "ESS", "R-hat"), [cells(row) for row in rows]
+    )

@@ -63,9 +63,7 @@ def template(columns: Mapping[str, str | None]) -> str:
     said = 'column = ""               # the column that it is about; or, for a regression, in its place:\n'
     said += '# formula = "response ~ one + another"\n'
     said += '# by = "group"            # for mean, histogram, quantiles, survival: an answer for every level of it\n'
-    said += (
-        "# edges = [1, 2, 5, 10]     # for histogram, quantiles, survival: in the bounds, at halves where whole\n"
-    )
+    said += "# edges = [1, 2, 5, 10]     # for histogram, quantiles, survival: in the bounds, at halves where whole\n"
     said += "# probabilities = [0.5]     # for quantiles: 0.5 is the median\n"
     said += '# event = "relapse"         # for survival: the yes/no column, whether a time ended with the event'
     width = max((len(toml_key(name)) for name in columns), default=0)

@@ -18,7 +18,7 @@ D)^-1 it takes n^2 J'W m (m'W m)^-1 m'W J from I.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,10 @@ class RowMoments:
     covariance: Any
     rows: int
     mean: Any = None
+
+    def of_known_n(self) -> RowMoments:
+        """The same if n were public."""
+        return replace(self, mean=None)
 
     def information(self, n: int, noise: Any) -> Any:
         """I for ``n`` rows and noise with these standard deviations, none for exact sums; never below 0."""

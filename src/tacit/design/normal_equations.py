@@ -6,14 +6,16 @@ G = X'X and g = X'y are released with noise E and e. Where G + E and g + e stand
     G^-1 (X'epsilon + e - E theta),    covariance    sigma^2 G^-1 + G^-1 Cov(e - E theta) G^-1.
 
 theta in the second part is not known better than its own covariance V, so E theta has the covariance that
-theta theta' + V gives it, and V is iterated. The posterior has the precision of the prior beside it. No distribution of
-the covariates enters but their second moments. sigma^2 = (y'y - 2 theta'g + theta'G theta) / n likewise: its error has
-the variance 2 sigma^4 / n from the rows, and that of the same form in the noise.
+theta theta' + V gives it, and V is iterated. Where n is not public it is one more noisy entry, in the constant's place.
+The posterior has the precision of the prior beside it. No distribution of the covariates enters but their second
+moments. sigma^2 = (y'y - 2 theta'g + theta'G theta) / n likewise: its error has
+the variance 2 sigma^4 / n from the rows, and that of the same form in the noise; noise on n divides it, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,49 +31,58 @@ _ITERATIONS = 30
 
 
 def normal_equations(
-    plan: Plan, sds: Any, prior: LinearPrior, tables: Sequence[PlausibleTable], n: int
+    plan: Plan, sds: Any, prior: LinearPrior, tables: Sequence[PlausibleTable], n: int, known: Any = None
 ) -> dict[str, TableWidths]:
-    """Widths of every coefficient and of sigma, for n rows whose sums have noise with these standard deviations."""
+    """Widths of every coefficient and of sigma, for n rows whose sums have noise with these standard deviations.
+
+    Where n is not public, ``known`` are those that a public n would have.
+    """
     model = plan.model
     assert isinstance(model, LinearRegression)
     design = model.design(plan.schema)
     statistic = model.statistic(plan.schema)
     assert isinstance(statistic, Gram)
-    places, response = _places(statistic), design.number_response
+    latent = known is not None
+    places, response, sds = _places(statistic, latent=latent), design.number_response, np.asarray(sds)
     p = len(design.columns)
     units = (design.original_units(np.eye(p), response) - design.original_units(np.zeros((1, p)), response)).T
     found: list[Any] = []
     sigma_before = _prior_sd_of_sigma(prior)
     for table in tables:
         before = _prior_precision(model, plan, prior, table)
-        private, private_sigma = _spread(table, n, places, np.asarray(sds), before, sigma_before)
-        exact, exact_sigma = _spread(table, n, places, np.zeros(len(places)), before, sigma_before)
-        wide = np.linalg.inv(before)
-        sides = [
-            [*np.sqrt(np.diag(units @ v @ units.T)), response.scale * s]
-            for v, s in ((private, private_sigma), (exact, exact_sigma), (wide, sigma_before))
+        spreads = [
+            _spread(table, n, places, noise, before, sigma_before, latent=latent)
+            for noise in (sds, np.zeros(len(places)), sds if known is None else np.asarray(known))
         ]
+        spreads.append((np.linalg.inv(before), sigma_before))
+        sides = [[*np.sqrt(np.diag(units @ v @ units.T)), response.scale * s] for v, s in spreads]
         found.append([*(WIDTH * np.array(side) for side in sides), np.append(units @ table.theta, table.sigma or 0.0)])
-    width, exact, before, truth = (np.array(one).T for one in zip(*found, strict=True))
+    width, exact, if_known, before, truth = (np.array(one).T for one in zip(*found, strict=True))
     names = [*design.names, "sigma"]
     every = {name: TableWidths.of_normal(*own) for name, *own in zip(names, width, exact, before, truth, strict=True)}
-    last = every["sigma"]
-    return {**every, "sigma": TableWidths(last.width, last.exact, last.before, None)}
+    every["sigma"] = replace(every["sigma"], sign=None)
+    if not latent:
+        return every
+    return {name: replace(one, known=own) for (name, one), own in zip(every.items(), if_known, strict=True)}
 
 
-def _places(statistic: Gram) -> Any:
-    """(entries, p + 1, p + 1): where each released entry stands in the Gram matrix of design and response."""
+def _places(statistic: Gram, *, latent: bool) -> Any:
+    """(entries, p + 1, p + 1): where each released entry stands in the Gram matrix of design and response.
+
+    Where n is ``latent``, it is the last entry.
+    """
     entries, products = statistic.layout
-    found = np.zeros((len(entries), len(statistic.vector), len(statistic.vector)))
+    found = np.zeros((len(entries) + latent, len(statistic.vector), len(statistic.vector)))
     order = {product: i for i, product in enumerate(entries)}
     for (j, k), product in products.items():
-        if product is not None and not product.constant:
-            found[order[product], j, k] = found[order[product], k, j] = 1.0
+        place = None if product is None else order.get(product, len(entries) if latent else None)
+        if place is not None:
+            found[place, j, k] = found[place, k, j] = 1.0
     return found
 
 
 def _spread(
-    table: PlausibleTable, n: int, places: Any, sds: Any, before: Any, sigma_before: float
+    table: PlausibleTable, n: int, places: Any, sds: Any, before: Any, sigma_before: float, *, latent: bool
 ) -> tuple[Any, float]:
     """The posterior covariance of theta and the sd of sigma, in mapped units."""
     p, sigma = len(table.theta), float(table.sigma or 0.0)
@@ -86,7 +97,9 @@ def _spread(
         moved = np.einsum("e,eij,jk,elk->il", noise, places[:, :p], second, places[:, :p], optimize=True)
         data = sigma**2 * inverse + inverse @ moved @ inverse
         covariance = np.linalg.inv(np.linalg.inv(data) + before)
-    on_sum = float(np.sum(noise * np.einsum("i,eij,j->e", direction, places, direction) ** 2))
+    along = np.einsum("i,eij,j->e", direction, places, direction)
+    along[-1:] -= latent * sigma**2
+    on_sum = float(np.sum(noise * along**2))
     variance = 2 * sigma**4 / n + on_sum / n**2  # of sigma^2
     return covariance, float((4 * sigma**2 / variance + sigma_before**-2) ** -0.5)
 

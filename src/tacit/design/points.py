@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,14 @@ from tacit.design.posterior import centres_and_draws
 from tacit.design.reports import ReportMoments, report_moments
 from tacit.design.table_widths import TableWidths
 from tacit.errors import expected
-from tacit.mechanisms.add_noise import NoisySums
+from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
+from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.models.score_reports import of_scores
+from tacit.noise.registry import noise_for
 from tacit.plan import Plan
 from tacit.protocols.noisy_statistic import NoisyStatistic
+from tacit.statistics.counted_rows import CountedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,21 @@ def noise_of(plan: Plan) -> SumNoise | None:
     return SumNoise(sd, np.zeros(len(sd)))
 
 
+def noise_of_known_n(plan: Plan) -> SumNoise | None:
+    """What the same budget would buy if n were public under the same neighbours: nothing goes to a count, and n has no
+    noise. None where n is public.
+    """
+    calibrated = None if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
+    if not isinstance(calibrated, NoisySums) or calibrated.public_n:
+        return None
+    statistic, sd = calibrated.statistic, [*calibrated.noise.sd]
+    if isinstance(statistic, CountedRows):
+        assert isinstance(plan.mechanism, AddNoise)
+        record = UnitOfPrivacy(plan.budget.neighbours, plan.mechanism.unit, plan.row_filter is not None)
+        sd = [*noise_for(plan.budget, record.moves(statistic.counted), plan.mechanism.law).sd, 0.0]
+    return SumNoise(np.array(sd) / calibrated.unit, np.zeros(len(sd)))
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedInformation:
     """What crosses the boundary under one plan, seen from every point: noisy sums, or reports."""
@@ -62,6 +80,12 @@ class ReleasedInformation:
     rows: tuple[RowMoments, ...]
     noise: SumNoise | None
     reports: tuple[ReportMoments, ...]
+
+    @property
+    def known_n(self) -> ReleasedInformation | None:
+        """The same if n were public; None where it is."""
+        noise = noise_of_known_n(self.plan)
+        return None if noise is None else replace(self, rows=tuple(one.of_known_n() for one in self.rows), noise=noise)
 
     def information(self, n: int) -> list[Any]:
         """At each point, of n rows or reports."""
@@ -111,11 +135,18 @@ class Points:
         """By number what n rows tell, beside what exact sums do and the prior."""
         private, signs = self.widths(evidence.information(n))
         exact, _ = self.widths(self.exact(n))
+        known = None if evidence.known_n is None else self.widths(evidence.known_n.information(n))[0]
         found: dict[str, TableWidths] = {}
         for name, draws in self.prior.items():
             before = np.full(len(self.at), float(np.diff(np.quantile(draws, [0.025, 0.975]))[0]))
             either = bool((draws > 0).any() and (draws < 0).any())
-            found[name] = TableWidths(private[name], exact[name], before, signs[name] if either else None)
+            found[name] = TableWidths(
+                private[name],
+                exact[name],
+                before,
+                signs[name] if either else None,
+                None if known is None else known[name],
+            )
         return found
 
     def widths(self, information: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:

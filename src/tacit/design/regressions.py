@@ -11,12 +11,10 @@ from tacit.calibration.expected_columns import ExpectedColumns
 from tacit.calibration.plausible_tables import PlausibleTable, PlausibleTables
 from tacit.design.families import PARAMETERS, PRIOR_DRAWS, widths_at
 from tacit.design.normal_equations import normal_equations
-from tacit.design.points import noise_of
+from tacit.design.points import noise_of, noise_of_known_n
 from tacit.design.table_parameters import check_levels_alike, table_parameters
 from tacit.design.table_widths import TableWidths
-from tacit.errors import expected
 from tacit.infer import prior_for, prior_of
-from tacit.mechanisms.local import Local
 from tacit.mechanisms.newton import Newton
 from tacit.models.linear import LinearRegression
 from tacit.models.linear_prior import LinearPrior
@@ -39,16 +37,17 @@ def regression_widths(
         several = PlausibleTables(plan, said, parameters or tables_for(len(plans) * len(sizes)), seed)
         return simulated_rounds(plans, sizes, several, prior, seed), clamped(plan, several.every())
     noises = [noise_of(one) for one in plans]
-    if not isinstance(plan.mechanism, Local) and not plan.calibrated_mechanism().public_n:
-        raise expected("n", "latent", "to be public for the design of a regression from sums: say scores in rounds")
     whole = prior_for(plan.model, plan.schema, prior)
     tables = PlausibleTables(plan, said, parameters or PARAMETERS, seed).every()
     if by_normal_equations(plan):
         assert isinstance(whole, LinearPrior)
+        known = [noise_of_known_n(one) for one in plans]
         widths = {
-            (size, place): normal_equations(plan, noise.sds(size), whole, tables, size)
+            (size, place): normal_equations(
+                plan, noise.sds(size), whole, tables, size, None if of_known is None else of_known.sds(size)
+            )
             for size in sizes
-            for place, noise in enumerate(noises)
+            for place, (noise, of_known) in enumerate(zip(noises, known, strict=True))
             if noise is not None
         }
         return widths, clamped(plan, tables)

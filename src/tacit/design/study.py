@@ -45,7 +45,9 @@ class Expectation:
     ``high``. ``to_prior`` is the width over that of the prior's interval, ``to_exact`` over that of the interval that
     exact sums, or the rows themselves, would give. ``sign`` is the
     probability that the posterior mean has the sign of the truth, for numbers that may have either. ``privacy`` is the
-    share of the posterior variance that the noise is to blame for: 1 - 1 / to_exact^2.
+    share of the posterior variance that the noise is to blame for: 1 - 1 / to_exact^2. ``to_known_n`` is the width over
+    that which the same budget would buy if n were public under the same neighbours; None where it is public, and for
+    scores in rounds.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Expectation:
     to_exact: float
     sign: float | None
     privacy: float
+    to_known_n: float | None = None
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,8 @@ def _expectations(widths: Mapping[str, TableWidths]) -> tuple[Expectation, ...]:
         ratio = max(1.0, width / float(np.median(one.exact)))
         before = float(np.median(one.width / one.before))
         sign = None if one.sign is None else float(np.mean(one.sign))
-        found.append(Expectation(name, width, low, high, before, ratio, sign, 1 - 1 / ratio**2))
+        known = None if one.known is None else max(1.0, width / float(np.median(one.known)))
+        found.append(Expectation(name, width, low, high, before, ratio, sign, 1 - 1 / ratio**2, known))
     return tuple(found)
 
 

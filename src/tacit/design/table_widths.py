@@ -16,12 +16,15 @@ class TableWidths:
     """Of one number, arrays (tables,): the posterior's width, the one that exact rows give, and the prior's.
 
     ``sign`` is the probability that the posterior mean has the sign of the truth; None for numbers of one sign.
+    ``known`` is the width that the same budget would buy if the number of rows were public under the same neighbours;
+    None where it is public, or where that is not worked out.
     """
 
     width: Any
     exact: Any
     before: Any
     sign: Any | None
+    known: Any | None = None
 
     @classmethod
     def of_normal(cls, width: Any, exact: Any, before: Any, truth: Any) -> TableWidths:

@@ -4,11 +4,14 @@ p independent statements about linear functions of the p coefficients, V theta ~
 c the mean of the design vector and s_j^2 the variance of its column j (latent numbers, in the same joint posterior),
 
     V          = rows + lifted c'                                    a lifted row speaks of the predictor at the means
-    precisions = fixed + (by_sigma + by_spread (s^2 + 0.001)) / sigma^2        sigma^2 = 1 where a family has none
+    precisions = fixed + alone (s^2 + 0.001) + (by_sigma + by_spread (s^2 + 0.001)) / sigma^2
+
+where sigma^2 = 1 if a family has none.
 
 So by_spread = 1 / k^2 says that theta_j has about the standard deviation k sigma / s_j: a covariate's whole effect,
-from one standard deviation below its mean to one above, is about 2 k sigma, whatever its bounds are. The 0.001 keeps
-the prior proper for a column, mapped to [-1, 1], that hardly varies.
+from one standard deviation below its mean to one above, is about 2 k sigma, whatever its bounds are. alone = 1 / e^2
+says about e / s_j, whatever sigma is: then noise that could be a large effect does not speak for a small sigma. The
+0.001 keeps the prior proper for a column, mapped to [-1, 1], that hardly varies.
 """
 
 from __future__ import annotations
@@ -30,16 +33,17 @@ class CoefficientPrior(NamedTuple):
     fixed: Any
     by_sigma: Any
     by_spread: Any
+    alone: Any = np.zeros(1)
 
     @property
     def plain(self) -> bool:
         """Whether it depends on no moment of the columns."""
-        return not (self.lifted.any() or self.by_spread.any())
+        return not (self.lifted.any() or self.by_spread.any() or self.alone.any())
 
     @property
     def scaled(self) -> bool:
         """Whether every precision is a multiple of 1 / sigma^2, so that the prior is conjugate given the design."""
-        return not self.fixed.any()
+        return not (self.fixed.any() or self.alone.any())
 
     def statements(self, centre: Any) -> Any:
         """V."""
@@ -47,7 +51,11 @@ class CoefficientPrior(NamedTuple):
 
     def precisions(self, squares: Any, variance: Any = 1.0) -> Any:
         """Of the statements."""
-        return self.fixed + (self.by_sigma + self.by_spread * (squares + _LEAST)) / variance
+        return (
+            self.fixed
+            + self.alone * (squares + _LEAST)
+            + (self.by_sigma + self.by_spread * (squares + _LEAST)) / variance
+        )
 
     def normal(self, centre: Any, squares: Any, variance: Any = 1.0) -> tuple[Any, Any, Any]:
         """Mean and precision matrix of theta, and the logarithm of the latter's determinant."""

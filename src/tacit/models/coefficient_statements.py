@@ -62,7 +62,7 @@ def changed(default: AnyPrior, changes: Mapping[str, Any], names: Sequence[str])
                 "prior", name, f"to be a coefficient ({', '.join(names)}) or one of {', '.join(known)}{hint}"
             )
     _check_names(named, names)
-    if "slope" in numbers:  # it says something only where no fixed spread is said
+    if "slope" in numbers or "effect" in numbers:  # it says something only where no fixed spread is said
         numbers.setdefault("lambda0" if "lambda0" in known else "theta_sd", None)
     return default.replaced({**numbers, "coefficients": named})
 

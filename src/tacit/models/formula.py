@@ -8,6 +8,7 @@ code.
     term      = product | "0" | "1"              "- 1" or "+ 0" leaves the intercept out
     product   = factor { (":" | "*") factor }    "a*b" is short for "a + b + a:b"
     factor    = column | function "(" ... ")"
+    varying   = "(" ("1" | column | "1 + " column) "|" column ")"     a term of the family varying
     column    = a name of letters, digits, _ and .  or  any name between backticks
 """
 
@@ -45,7 +46,7 @@ _INSTEAD = {
     "^": "no ^ between terms: a power is I(x**2), and terms are written out",
     "**": "no ** between terms: a power is I(x**2), and terms are written out",
     "/": "no / between terms: write a + a:b for a/b",
-    "|": "no |: it has no group effects; give the group as a term, as in y ~ x + group",
+    "|": "| only between brackets, as in (1 | group)",
     ".": "its columns named one by one instead of ., which would be whatever the rows have",
     "=": "= only inside functions",
     ",": "a comma only inside functions",
@@ -57,10 +58,22 @@ _INSTEAD = {
 
 
 @dataclass(frozen=True)
+class Varying:
+    """What (1 | g) or (x | g) says: each level of ``column`` has its own intercept, and its own slope of ``slopes``."""
+
+    column: str
+    slopes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"({quoted(self.slopes[0]) if self.slopes else 1} | {quoted(self.column)})"
+
+
+@dataclass(frozen=True)
 class Formula:
     """A parsed formula: ``terms`` are the products of factors, in order, without the intercept.
 
-    ``offsets`` are numbers whose coefficient is 1; ``references`` what C(x) says of columns with levels.
+    ``offsets`` are numbers whose coefficient is 1; ``references`` what C(x) says of columns with levels; ``varying``
+    what differs by the levels of a column.
     """
 
     response: str
@@ -68,12 +81,15 @@ class Formula:
     intercept: bool
     offsets: tuple[Factor, ...] = ()
     references: tuple[ReferenceLevel, ...] = ()
+    varying: Varying | None = None
     text: str = field(default="", compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column it names, the response last."""
         named = dict.fromkeys(column_of(factor) for term in (*self.terms, self.offsets) for factor in term)
+        if self.varying is not None:
+            named |= {self.varying.column: None}
         return (*named, self.response)
 
     def reference(self, column: str) -> ReferenceLevel | None:
@@ -91,6 +107,8 @@ class Formula:
     def __str__(self) -> str:
         parts = [":".join(map(self._written, term)) for term in self.terms]
         parts += [f"offset({factor if isinstance(factor, Call) else quoted(factor)})" for factor in self.offsets]
+        if self.varying is not None:
+            parts = [*(parts or ["1"]), str(self.varying)]
         if not parts:
             return f"{quoted(self.response)} ~ {int(self.intercept)}"
         return f"{quoted(self.response)} ~ {' + '.join(parts)}{'' if self.intercept else ' - 1'}"
@@ -119,10 +137,15 @@ def parse_formula(text: object) -> Formula:
     terms: dict[tuple[Factor, ...], None] = {}
     offsets: dict[Factor, None] = {}
     references: dict[str, ReferenceLevel] = {}
-    intercept = True
+    intercept, varying = True, None
     for sign, words in _signed_terms(text, tokens[2:]):
         if [(w.kind, w.text) for w in words] in ([("number", "1")], [("number", "0")]):
             intercept = (words[0].text == "1") == (sign == "+")
+            continue
+        if words[0].text == "(" and words[0].kind == "sign" and any(w.text == "|" for w in words):
+            if varying is not None or sign == "-":
+                refuse(text, words[0].place, "to have one term with | at most, and not to take it away")
+            varying = _varying(text, words)
             continue
         product, starred, offset = _product(text, words, references)
         if sign == "-":
@@ -146,9 +169,42 @@ def parse_formula(text: object) -> Formula:
             raise expected("formula", text, f"to have at most {_MOST_TERMS} terms")
     if any(response == column_of(factor) for term in (*terms, tuple(offsets)) for factor in term):
         raise expected("formula", text, "not to use the response as a term")
-    if not terms and not offsets and not intercept:
+    if not terms and not offsets and not intercept and varying is None:
         raise expected("formula", text, "to have at least one term or an intercept")
-    return Formula(response, tuple(terms), intercept, tuple(offsets), tuple(references.values()), text)
+    made = Formula(response, tuple(terms), intercept, tuple(offsets), tuple(references.values()), varying, text)
+    if varying is not None:
+        _check_varying(made, varying)
+    return made
+
+
+def _varying(text: str, words: list[Token]) -> Varying:
+    """What stands between the brackets of (x | g)."""
+    inner = [word for word in words[1:] if word.text != ")" or word.kind == "name"]
+    bar = next((i for i, word in enumerate(inner) if word.text == "|" and word.kind == "sign"), 0)
+    left, right = [w for w in inner[:bar] if w.kind != "sign"], inner[bar + 1 :]
+    signs = {w.text for w in inner[:bar] if w.kind == "sign"}
+    if words[-1].text != ")" or len(words) != len(inner) + 2 or len(right) != 1 or right[0].kind != "name":
+        refuse(text, words[0].place, "to have one column with levels behind |, as in (1 | g) or (x | g)")
+    slopes = tuple(w.text for w in left if w.kind == "name")
+    ones = [w.text for w in left if w.kind != "name"]
+    if signs - {"+"} or ones not in ([], ["1"]) or not left or len(slopes) > 1:
+        refuse(
+            text, words[0].place, "to have 1 or one column in front of |: (1 | g), or (x | g), which has the 1 as well"
+        )
+    return Varying(right[0].text, slopes)
+
+
+def _check_varying(formula: Formula, varying: Varying) -> None:
+    terms = [column_of(factor) for term in formula.terms for factor in term]
+    if not formula.intercept:
+        formula.no(varying.column, "to have an intercept beside (1 | g): leave out - 1 or + 0")
+    if varying.column in (formula.response, *terms, *varying.slopes):
+        formula.no(
+            varying.column, f"to have {varying.column!r} behind | alone: its levels have their effects from there"
+        )
+    for name in varying.slopes:
+        if (name,) not in formula.terms:
+            formula.no(name, f"to have {name!r} as a term of its own, too: the mean of the slopes that vary")
 
 
 def _check_response(text: str, tokens: list[Token]) -> None:

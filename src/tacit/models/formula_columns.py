@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tacit.errors import did_you_mean
-from tacit.models.formula import Formula
+from tacit.models.formula import Formula, Varying
 from tacit.models.formula_terms import Call, Factor, column_of, quoted, written_level
 from tacit.schema import Category, Level, Number, Schema
 from tacit.statistics.curves import PublicFunction, least_of
@@ -42,6 +42,8 @@ def checked(formula: Formula, schema: Schema) -> Formula:
         if name not in schema:
             formula.no(name, f"to name columns that the schema has declared, not {name!r}{did_you_mean(name, schema)}")
         schema.declared(name)
+    if formula.varying is not None:
+        _check_varying(formula, formula.varying, schema)
     for factor in dict.fromkeys(factor for term in (*formula.terms, formula.offsets) for factor in term):
         if isinstance(factor, Call):
             _check_call(formula, factor, schema)
@@ -58,6 +60,14 @@ def checked(formula: Formula, schema: Schema) -> Formula:
                 f"to have one of the declared levels as ref ({known}){did_you_mean(level, map(str, column.levels))}",
             )
     return formula
+
+
+def _check_varying(formula: Formula, varying: Varying, schema: Schema) -> None:
+    if not isinstance(schema.declared(varying.column), Category):
+        formula.no(varying.column, f"to have a column with levels behind |: declare the levels of {varying.column!r}")
+    for name in varying.slopes:
+        if not isinstance(schema.declared(name), Number):
+            formula.no(name, f"to have a number in front of |, and {name!r} has levels")
 
 
 def reference_code(column: Category, level: Level) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
@@ -26,9 +26,6 @@ from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
 from tacit.statistics.gram_moments import GramMoments
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -222,10 +219,15 @@ class LinearRegression(Regression, LocalModel):
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """The response at new points, its own scatter included."""
+        mean = self.mean_response(draws, schema, new)
+        scatter = self.design(schema).number_response.scale * draws["sigma"][:, None]
+        return mean + scatter * rng.standard_normal(mean.shape)
+
+    def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """The response without its scatter."""
         design = self.design(schema)
-        mean = draws["theta"] @ design.matrix(design.parse(new)).T
-        mapped = mean + draws["sigma"][:, None] * rng.standard_normal(mean.shape)
-        return design.number_response.offset + design.number_response.scale * mapped
+        number = design.number_response
+        return number.offset + number.scale * (draws["theta"] @ design.matrix(design.parse(new)).T)
 
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
         """Coefficients of the formula and the residual standard deviation, in the units of the data."""

@@ -28,8 +28,10 @@ class LinearPrior(Prior):
 
     A coefficient other than the intercept has mean ``mu0`` and about the standard deviation ``slope`` sigma / s_j, s_j
     the standard deviation of its column in the rows, whatever the bounds (`coefficient_prior`). The expected response
-    at the covariates' means is N(mu0, (``level`` sigma)^2). Where ``lambda0`` is given, theta | sigma^2 ~ N(mu0,
-    sigma^2 diag(lambda0)^-1) instead; the methods that sample rows, and Gibbs sampling, take no other prior.
+    at the covariates' means is N(mu0, (``level`` sigma)^2). Where ``effect`` is given, a coefficient has about the
+    standard deviation ``effect`` / s_j, and that response N(mu0, (2 ``effect``)^2), whatever sigma is. Where
+    ``lambda0`` is given, theta | sigma^2 ~ N(mu0, sigma^2 diag(lambda0)^-1) instead; the methods that sample rows, and
+    Gibbs sampling, take no other prior.
 
     ``coefficients`` names coefficients with a mean and a standard deviation in the units of the data, which take the
     place of all that for them. ``mu0`` and ``lambda0`` have one number a coefficient, ``m0`` and ``psi0`` one a
@@ -46,6 +48,7 @@ class LinearPrior(Prior):
     psi0: float | tuple[float, ...]
     slope: float = 2.5
     level: float = 10.0
+    effect: float | None = None
     coefficients: tuple[Statement, ...] = ()
 
     def __post_init__(self) -> None:
@@ -54,9 +57,9 @@ class LinearPrior(Prior):
             value = getattr(self, name)
             if isinstance(value, list):
                 object.__setattr__(self, name, tuple(value))
-        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0", "slope", "level"):
+        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0", "slope", "level", "effect"):
             value = getattr(self, name)
-            if name == "lambda0" and value is None:
+            if name in ("lambda0", "effect") and value is None:
                 continue
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1e300:
@@ -139,15 +142,20 @@ class LinearPrior(Prior):
 
         p = len(design.columns)
         rows, lifted, fixed = np.eye(p), np.zeros(p), np.zeros(p)
+        alone = np.zeros(p)
         means, by_sigma, by_spread = np.array(_spread("mu0", self.mu0, p)), np.zeros(p), np.full(p, self.slope**-2)
         if self.lambda0 is not None:
             by_sigma, by_spread = np.array(_spread("lambda0", self.lambda0, p)), np.zeros(p)
+        elif self.effect is not None:
+            alone, by_spread = np.full(p, self.effect**-2), np.zeros(p)
+            if design.formula.intercept:
+                rows[0], lifted[0], fixed[0], alone[0] = 0.0, 1.0, alone[0] / 4, 0.0
         elif design.formula.intercept:
             rows[0], lifted[0], by_sigma[0], by_spread[0] = 0.0, 1.0, self.level**-2, 0.0
         for place, (row, mean, sd) in in_mapped_units(self.coefficients, design, design.number_response).items():
             rows[place], means[place], fixed[place] = row, mean, sd**-2
-            lifted[place] = by_sigma[place] = by_spread[place] = 0.0
-        return CoefficientPrior(rows, lifted, means, fixed, by_sigma, by_spread)
+            lifted[place] = by_sigma[place] = by_spread[place] = alone[place] = 0.0
+        return CoefficientPrior(rows, lifted, means, fixed, by_sigma, by_spread, alone)
 
     def draw_law(self, design: DesignMatrix, rng: Any) -> tuple[Arrays, Any]:
         """One draw of sigma, mu_x and Sigma_x, and the standard normal numbers that theta is made of."""

@@ -132,6 +132,10 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
         values = design.original_units(draws["theta"])
         return {name: values[..., i] for i, name in enumerate(design.names) if i not in design.fixed}
 
+    def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """What is predicted has no scatter: the probability of the second level, or the mean count."""
+        return self.predict(draws, schema, new, None)
+
     def predictor(self, draws: Arrays, schema: Schema, new: Any) -> Any:
         """The linear predictor (draws, points) at public design points."""
         design = self.design(schema)

@@ -127,6 +127,10 @@ class Network(Regression):
             return expit(found)
         return design.number_response.offset + design.number_response.scale * found
 
+    def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """What is predicted has no scatter."""
+        return self.predict(draws, schema, new, None)
+
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
         """Weights and biases by name, sigma last. Units can be swapped and mirrored: one by itself says nothing."""
         found = {name: draws["theta"][..., i] for i, name in enumerate(self.weights(schema))}

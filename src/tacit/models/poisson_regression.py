@@ -51,6 +51,11 @@ class PoissonRegression(MomentRegression):
         if self.link not in _LINKS:
             raise expected("link", self.link, f"to be one of {', '.join(_LINKS)}")
 
+    @property
+    def has_ratios(self) -> bool:
+        """Of rates, with the link "log"; softplus is no exponential."""
+        return self.link == "log"
+
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
         """Two numbers in a ball; one number with a log link."""

@@ -29,6 +29,7 @@ from tacit.models.softmax import SoftmaxRegression
 from tacit.models.statistical_query import StatisticalQuery
 from tacit.models.student_regression import StudentRegression
 from tacit.models.survival_curve import SurvivalCurve
+from tacit.models.varying import VaryingRegression
 from tacit.models.weibull_survival import WeibullSurvival
 
 FAMILIES: dict[str, type[Model]] = {
@@ -49,6 +50,7 @@ FAMILIES: dict[str, type[Model]] = {
         LinearRegression,
         LogisticRegression,
         PoissonRegression,
+        VaryingRegression,
     )
 }
 

@@ -38,7 +38,13 @@ class Regression(Model):
 
     def design(self, schema: Schema) -> DesignMatrix:
         """The columns that the formula makes of the schema."""
-        return _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
+        found = _design(self.formula, schema) if isinstance(self.formula, str) else design_for(self.formula, schema)
+        if found.formula.varying is not None and not self.varies:
+            found.formula.no(
+                found.formula.varying.column,
+                'to have a term with | in the family "varying" alone: tacit.VaryingRegression("y ~ (1 | g)")',
+            )
+        return found
 
     def uniform_covariates(self, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         """n made-up rows without a response, and the same parsed: numbers uniform in their bounds, levels alike."""
@@ -77,8 +83,15 @@ class Regression(Model):
         """Whether `coefficients` are in the units of the data; otherwise they are in mapped units."""
         return True
 
+    varies: ClassVar[bool] = False
+    """Whether a formula may have (1 | g): effects that vary by the levels of a column."""
     effect_scale: ClassVar[EffectScale] = "difference"
     """How a coefficient is read: as so much more of the response, or as so many times its odds or its rate."""
+
+    @property
+    def has_ratios(self) -> bool:
+        """Whether the exponential of a coefficient is a ratio of odds or of rates."""
+        return self.effect_scale in ("odds", "rate")
 
     def question(self, schema: Schema) -> str:
         """What goes with the response?"""
@@ -95,6 +108,10 @@ class Regression(Model):
     @abstractmethod
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """Predictive draws (draws, points) of the response at public design points, in the units of the data."""
+
+    def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
+        """The expected response (draws, points) at public design points, in the units of the data."""
+        raise expected("family", self.family, "to have one number or two levels as its response, for a marginal effect")
 
     @abstractmethod
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
@@ -201,17 +218,21 @@ class DesignMatrix:
         return cells
 
     def _warn_outside(self, cells: Mapping[str, Any]) -> None:
-        """Say so where a function of a column has no values beyond the declared bounds."""
+        """Say so where points lie beyond the declared bounds, about which the release says nothing."""
         import warnings
 
         numbers = [column.number for column in self.columns if isinstance(column, Scaled)]
-        for name in dict.fromkeys(name for number in numbers if number.curves for name in number.numbers):
+        curved = {name for number in numbers if number.curves for name in number.numbers}
+        for name in dict.fromkeys(name for number in numbers for name in number.numbers):
             column = self.schema.number(name)
             if ((cells[name] < column.low) | (cells[name] > column.high)).any():
+                what = (
+                    "functions of it count such values as the nearer of these bounds, as the release did."
+                    if name in curved
+                    else "no row of the release lies there, and the line goes on by assumption."
+                )
                 warnings.warn(
-                    f"Column {name!r} of new goes beyond {column.low:g} to {column.high:g}: functions of it count such "
-                    "values as the nearer of these bounds, as the release did.",
-                    stacklevel=6,
+                    f"Column {name!r} of new goes beyond {column.low:g} to {column.high:g}: {what}", stacklevel=6
                 )
                 return
 

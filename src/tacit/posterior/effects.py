@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit._support.printable import in_prose
 from tacit.models.effects import EffectDraws
+from tacit.posterior.rows import central_interval
 
 if TYPE_CHECKING:
     from tacit.posterior.posterior import Posterior
@@ -28,10 +29,8 @@ def effects_of(posterior: Posterior, probability: float) -> tuple[Effect, ...]:
     """The answers with equal-tailed intervals of that ``probability``."""
     import numpy as np
 
-    from tacit.posterior.posterior import central_interval
-
     found: list[Effect] = []
-    for one in effect_draws(posterior, {name: posterior.draws(name) for name in posterior.arrays()}):
+    for one in effect_draws(posterior, posterior.joined()):
         estimate = float(one.values.mean())
         low, high = (float(end) for end in central_interval(one.values, probability))
         with np.errstate(over="ignore"):

@@ -99,8 +99,12 @@ class PosteriorParts:
             dict(tree.attrs),
         )
 
-    def netcdf(self) -> bytes:
-        """The same as a netCDF file, as xarray would write the tree; in memory, as on a full disk HDF5 crashes."""
+    def netcdf(self, coefficients: Mapping[str, tuple[str, Any]]) -> bytes:
+        """The same as a netCDF file, as xarray would write the tree; in memory, as on a full disk HDF5 crashes.
+
+        A group ``coefficients`` is added for other programs: by a name that netCDF can have, each term and its draws in
+        the units of the data. tacit computes them again and never reads the group.
+        """
         import h5py
         import numpy as np
 
@@ -122,4 +126,12 @@ class PosteriorParts:
                     else:
                         filled = {"fillvalue": math.nan} if values.dtype.kind == "f" else {}
                         group.create_variable(variable, named, dtype=values.dtype, data=values, **filled)
+            if coefficients:
+                group = file.create_group("coefficients")
+                group.dimensions = dict(zip(_LEADING, next(iter(self.draws.values())).shape[:2], strict=True))
+                for axis, length in group.dimensions.items():
+                    group.create_variable(axis, (axis,), np.dtype(np.int64), data=np.arange(len(length)))
+                for name, (term, values) in coefficients.items():
+                    made = group.create_variable(name, _LEADING, dtype=values.dtype, data=values, fillvalue=math.nan)
+                    made.attrs["term"] = term
         return content.getvalue()

@@ -7,7 +7,6 @@ so that a saved posterior explains itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,69 +27,30 @@ from tacit.models.score_model import ScorePrior
 from tacit.models.survival_regression import SurvivalRegression
 from tacit.plan import Plan
 from tacit.posterior.checksum import with_checksum
-from tacit.posterior.convergence import failure_of, r_hat
+from tacit.posterior.combination import combined, read_combination
+from tacit.posterior.convergence import failure_of
 from tacit.posterior.cut_rows import cut_rows
+from tacit.posterior.data_units import (
+    coefficient_draws,
+    in_file,
+    marginal_draws,
+    points_grid,
+    ratios_of,
+    reference_levels,
+)
 from tacit.posterior.differences import differences_of
 from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
+from tacit.posterior.nested import Comparison, compare_with
 from tacit.posterior.parts import PosteriorParts
+from tacit.posterior.ranking import Rank, ranking_of
+from tacit.posterior.rows import Prediction, PriorRow, Row, central_interval, labels_of, row_of, two_moments
 from tacit.posterior.score_sites import score_prior_draws
 from tacit.posterior.tree import ATTRIBUTES, SCREENS, parts_of, read_evidence, read_screens
 from tacit.release import Release
 from tacit.reports import PublishedReports
 
 _GROUPS = ("posterior", "sample_stats", "observed_data")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a summary: a number's posterior, and how well it was sampled."""
-
-    name: str
-    mean: float
-    sd: float
-    low: float
-    high: float
-    ess_bulk: float
-    ess_tail: float
-    r_hat: float
-
-
-@dataclass(frozen=True)
-class PriorRow:
-    """One line of a prior: a coefficient's mean and standard deviation in mapped units, then in those of the data."""
-
-    name: str
-    mapped_mean: float
-    mapped_sd: float
-    mean: float
-    sd: float
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """Predictive draws of the response, (draws, points), in the units of the data."""
-
-    draws: Any
-
-    @property
-    def mean(self) -> Any:
-        """The predictive mean at each point."""
-        return self.draws.mean(axis=0)
-
-    def interval(self, probability: float = 0.95) -> Any:
-        """The equal-tailed predictive interval at each point: an array (2, points), low then high."""
-        return central_interval(self.draws, probability)
-
-
-def central_interval(draws: Any, probability: float) -> Any:
-    """The equal-tailed interval over the first axis: an array (2, ...), low then high."""
-    import numpy as np
-
-    if not 0 < probability < 1:
-        raise expected("probability", probability, "to lie between 0 and 1")
-    tail = (1 - probability) / 2
-    return np.asarray(np.quantile(draws, [tail, 1 - tail], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +130,45 @@ class Posterior:
         return strict_json(self.parts.attributes["prior"], "prior", constants=True)
 
     def draws(self, name: str) -> Any:
-        """All draws of one parameter, chains joined, draws first."""
+        """All draws of one number, chains joined, draws first, in the units of the data.
+
+        ``name`` is a coefficient's term (``age``, ``smoker[yes]``, ``Intercept``; ``sigma`` of a linear regression), a
+        parameter of another family, or a sum of such names (`contrast`). Parameters that a method has in mapped units
+        have a name of their own, ``theta``; `parameter` gives any of them as the method has it.
+        """
+        if name in self._coefficients:
+            return self._coefficients[name].reshape(-1)
+        if name in self.parts.draws:
+            return self.parameter(name)
+        return self._combined(name, "parameter").reshape(-1)
+
+    def parameter(self, name: str) -> Any:
+        """All draws of one parameter as the method has it, a regression's in mapped units; chains joined."""
         values = self._parameter(name)
         return values.reshape(-1, *values.shape[2:])
+
+    def joined(self) -> dict[str, Any]:
+        """All parameters as `parameter` gives them, by name."""
+        return {name: self.parameter(name) for name in self.parts.draws}
+
+    @cached_property
+    def _coefficients(self) -> dict[str, Any]:
+        """Draws (chains, draws) of a regression's coefficients in the units of the data, by term."""
+        return coefficient_draws(self)
+
+    def _combined(self, text: object, what: str) -> Any:
+        """Draws (chains, draws) of a sum of coefficients, of groups' numbers, of levels that are left out (0)."""
+        import numpy as np
+
+        parts, known = self.parts, dict(self._coefficients)
+        for variable, array in parts.draws.items():
+            if variable not in known and not (known and parts.dims.get(variable) == ("coefficient",)):
+                values = array.reshape(*array.shape[:2], -1)
+                known |= {name: values[:, :, i] for i, name in enumerate(labels_of(variable, parts))}
+        zeros = np.zeros(next(iter(parts.draws.values())).shape[:2])
+        for name in reference_levels(self):
+            known.setdefault(name, zeros)
+        return combined(read_combination(text, known, what=what), known)
 
     def _parameter(self, name: str) -> Any:
         if name not in self.parts.draws:
@@ -193,8 +189,8 @@ class Posterior:
             rows: list[Row] = []
             for variable, array in self.parts.draws.items():
                 values = array.reshape(*array.shape[:2], -1)
-                for i, label in enumerate(_labels(variable, self.parts)):
-                    rows.append(_row(label, values[:, :, i], probability))
+                for i, label in enumerate(labels_of(variable, self.parts)):
+                    rows.append(row_of(label, values[:, :, i], probability))
             self._summaries[probability] = tuple(rows)
         return self._summaries[probability]
 
@@ -207,7 +203,42 @@ class Posterior:
         """Every group less the group ``to`` (the first one unless said) in one parameter, summarised."""
         self._parameter(name)
         found = differences_of(self.parts, name, to)
-        return tuple(_row(label, values, probability) for label, values in found.items())
+        return tuple(row_of(label, values, probability) for label, values in found.items())
+
+    def ranking(self, name: str = "group_mean", probability: float = 0.9) -> tuple[Rank, ...]:
+        """The groups by a number of theirs, the largest first, with an interval for each rank."""
+        return ranking_of(self.parts, name, probability)
+
+    def contrast(self, text: str, probability: float = 0.95) -> Row:
+        """A sum of coefficients or of groups' numbers, such as ``smoker[yes] - smoker[no]`` or ``2*age - bmi``.
+
+        Coefficients are those of the formula in the units of the data, those of levels that it leaves out are 0.
+        """
+        return row_of(text, self._combined(text, "contrast"), probability)
+
+    def ratios(self, probability: float = 0.95) -> tuple[Row, ...]:
+        """Ratios of odds, of rates or of times: how many times as much, for one more of each column."""
+        return tuple(row_of(name, values, probability) for name, values in ratios_of(self).items())
+
+    def marginal_effect(self, name: str, *, at: Any = None, probability: float = 0.95) -> Row:
+        """How much the expected response changes for one more of a number, or from the first level to ``smoker[yes]``.
+
+        It is the mean over ``at``, public points as `predict` takes them; left out, over 256 that are spread evenly
+        over the declared bounds and levels. A release does not say where its rows lie.
+        """
+        leading = next(iter(self.parts.draws.values())).shape[:2]
+        return row_of(name, marginal_draws(self, name, at).reshape(leading), probability)
+
+    def grid(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Points for `predict`: all combinations of values of ``columns``; all else at the middle, or first level."""
+        return points_grid(self, columns)
+
+    def compare(self, formula: str) -> Comparison:
+        """How much the release speaks for this model against a nested one, ``formula`` with some terms left out.
+
+        By the evidence (marginal likelihood) of both on the release, of scores in rounds; see `tacit.posterior.nested`.
+        """
+        return compare_with(self, formula)
 
     def effects(self, probability: float = 0.95) -> tuple[Effect, ...]:
         """What answers the plan's question, in units that people use, each with a sentence.
@@ -230,7 +261,7 @@ class Posterior:
     def coefficients(self, probability: float = 0.95) -> tuple[Row, ...]:
         """A regression's coefficients in the units of the data, summarised."""
         found = self._regression().coefficients(self.arrays(), self.plan.schema)
-        return tuple(_row(name, values, probability) for name, values in found.items())
+        return tuple(row_of(name, values, probability) for name, values in found.items())
 
     def prior_coefficients(self) -> tuple[PriorRow, ...]:
         """The prior of a regression's coefficients, in mapped units and in the units of the data, by simulation."""
@@ -241,7 +272,9 @@ class Posterior:
         names = list(original) if several else model.coords(self.plan.schema)["coefficient"]
         mapped = dict(zip(names, theta.reshape(len(theta), -1).T, strict=True))
         mapped |= {name: values for name, values in draws.items() if values.ndim == 1}
-        return tuple(PriorRow(name, *_moments(mapped[name]), *_moments(values)) for name, values in original.items())
+        return tuple(
+            PriorRow(name, *two_moments(mapped[name]), *two_moments(values)) for name, values in original.items()
+        )
 
     def prior_draws(self, draws: int, *, seed: int = 0) -> dict[str, Any]:
         """Independent draws of the parameters from the prior."""
@@ -262,7 +295,7 @@ class Posterior:
         """
         import numpy as np
 
-        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
+        flat = self.joined()
         rng = np.random.default_rng(seed)
         model = self.plan.model
         predicting = model if isinstance(model, Likelihood) else self._regression()
@@ -270,7 +303,7 @@ class Posterior:
 
     def survival(self, new: Any, times: Any) -> Prediction:
         """The share without the event at ``times``, for rows at public points: draws (draws, points, times)."""
-        flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays().items()}
+        flat = self.joined()
         model = self.plan.model
         if not isinstance(model, SurvivalRegression):
             raise expected("family", model.family, "to be a survival regression: only those have curves at points")
@@ -332,7 +365,9 @@ class Posterior:
         groups = {"posterior": parts.draws, "sample_stats": parts.diagnostics}
         arrays = {f"{group}/{name}": array for group, own in groups.items() for name, array in own.items()}
         said = [name for name in (*ATTRIBUTES, SCREENS) if name in parts.attributes]
-        content = file_content(parts.netcdf(), arrays, {name: str(parts.attributes[name]) for name in said})
+        content = file_content(
+            parts.netcdf(in_file(self._coefficients)), arrays, {name: str(parts.attributes[name]) for name in said}
+        )
         return write_atomically(path, with_checksum(content), name="posterior", overwrite=overwrite)
 
     @classmethod
@@ -345,36 +380,3 @@ class Posterior:
         source = check_readable(path, name="posterior")
         with open_posterior(source) as file:
             return cls(parts_of(file, source))
-
-
-def _moments(values: Any) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1))
-
-
-def _row(name: str, values: Any, probability: float) -> Row:
-    """The summary of one number from its draws (chains, draws)."""
-    import numpy as np
-
-    from tacit.posterior.mixing import effective_draws, effective_draws_in_tails
-
-    constant = bool((values == values[0, 0]).all())
-    low, high = central_interval(values.reshape(-1), probability)
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still at different places
-        return Row(
-            name=name,
-            mean=float(values.mean()),
-            sd=float(values.std(ddof=1)),
-            low=float(low),
-            high=float(high),
-            ess_bulk=math.nan if constant else effective_draws(values),
-            ess_tail=math.nan if constant else effective_draws_in_tails(values),
-            r_hat=r_hat(values),
-        )
-
-
-def _labels(name: str, parts: PosteriorParts) -> list[str]:
-    """theta, or theta[north], theta[east], ..."""
-    labels: list[tuple[str, ...]] = [()]
-    for _, values in parts.labels(name):
-        labels = [(*label, value) for label in labels for value in values]
-    return [f"{name}[{', '.join(label)}]" if label else name for label in labels]

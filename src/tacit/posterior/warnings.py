@@ -57,7 +57,7 @@ def _about_the_fit(posterior: Posterior) -> list[str]:
     releases = [one for one in posterior.releases if one.plan.mechanism.kind == "noise"]
     if not model.sums_must_fit or not releases:
         return []
-    arrays = {name: posterior.draws(name) for name in posterior.arrays()}
+    arrays = posterior.joined()
     sites = list(dict.fromkeys(one.dataset for one in posterior.evidence))
     several = "site" in posterior.parts.axes
     worst = ("", 0.0)
@@ -129,7 +129,7 @@ def _about_the_data(posterior: Posterior, *, fits: bool) -> list[str]:
     found: list[str] = []
     model = posterior.plan.model
     shared = [name for name in posterior.arrays() if name not in model.site_parameters]
-    before, after = posterior.prior_draws(1000), {name: posterior.draws(name) for name in shared}
+    before, after = posterior.prior_draws(1000), {name: posterior.parameter(name) for name in shared}
     spreads, moves = [], []
     for name in after:
         if name in before:
@@ -178,7 +178,7 @@ def _clamped(posterior: Posterior) -> dict[str, float]:
     distribution.
     """
     model, schema = posterior.plan.model, posterior.plan.schema
-    arrays = {name: posterior.draws(name) for name in posterior.arrays()}
+    arrays = posterior.joined()
     every = slice(None, None, max(1, len(next(iter(arrays.values()))) // 50))
     sites = len(posterior.parts.coords["site"]) if "site" in posterior.parts.axes else 0
     most: dict[str, float] = {}

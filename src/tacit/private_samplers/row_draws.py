@@ -81,7 +81,10 @@ def _by_rejection(
     curvature = np.asarray(hessian) - strong * np.eye(size)
     centre, pull = np.asarray(mode), np.asarray(gradient)
     found: Envelope | ShellEnvelope = envelope(centre, pull, curvature, strong, loss.third_to_second)
-    minorant = loss.minorant(centre, np.asarray(data[0]), np.asarray(hessian), numbers)
+    try:
+        minorant = loss.minorant(centre, np.asarray(data[0]), np.asarray(hessian), numbers)
+    except np.linalg.LinAlgError:  # a draw must not fail on account of rows: there is the other envelope
+        minorant = None
     shells = None if minorant is None else shell_envelope(centre, pull, np.asarray(hessian), minorant)
     if shells is not None and shells.log_mass < found.log_mass:
         found = shells

@@ -39,7 +39,7 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
     """The effects of a posterior; of a simulation beside what the exact sums would give, and the truth."""
     import numpy as np
 
-    found = effect_draws(posterior, {name: posterior.draws(name) for name in posterior.arrays()})
+    found = effect_draws(posterior, posterior.joined())
     found = [one for one in found if np.isfinite(one.values).all()]
     if not found:
         return ReportAnswer()

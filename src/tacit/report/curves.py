@@ -86,7 +86,7 @@ def _predicted(
     bounds, response = schema.number(name), model.design(schema).formula.response
     x = np.linspace(bounds.low, bounds.high, _POINTS)
     cells = {name: x, **{one: [value] * _POINTS for one, value in held.items()}}
-    draws = {key: posterior.draws(key)[-_DRAWS:] for key in ("theta",)}
+    draws = {key: posterior.parameter(key)[-_DRAWS:] for key in ("theta",)}
     if isinstance(model, LinearRegression):
         design = model.design(schema)
         mean = draws["theta"] @ design.matrix(design.parse(cells)).T
@@ -106,7 +106,7 @@ def _survival(posterior: Posterior, model: Exponential) -> Plot:
     import numpy as np
 
     x = np.linspace(0.0, posterior.plan.schema.number(model.column).high, _POINTS)
-    rate = posterior.draws("rate")[-_DRAWS:]
+    rate = posterior.parameter("rate")[-_DRAWS:]
     return _plot(model.column, "share that waits longer", model.column, x, np.exp(-rate[:, None] * x), (0.0, 1.0))
 
 

@@ -41,7 +41,7 @@ def numbers(posterior: Posterior, simulation: Any = None) -> list[PosteriorNumbe
     names = iter(row.name for row in posterior.summary())
     found: list[PosteriorNumber] = []
     for variable in posterior.arrays():
-        values = posterior.draws(variable)
+        values = posterior.parameter(variable)
         columns = values.reshape(len(values), -1)
         sites = values.shape[1] if "site" in posterior.parts.dims.get(variable, ()) else 1
         width = columns.shape[1] // sites

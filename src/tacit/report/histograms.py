@@ -17,7 +17,7 @@ def histogram_plots(posterior: Posterior) -> list[Plot]:
     model, schema = posterior.plan.model, posterior.plan.schema
     if not isinstance(model, Histogram):
         return []
-    shares = posterior.draws("share")
+    shares = posterior.parameter("share")
     shares = shares if model.by is not None else shares[:, None]
     groups = model.coords(schema).get("group", [""])
     edges = [float(edge) for edge in model.bin_edges(schema)]

@@ -12,6 +12,7 @@ from typing import Any
 from tacit.models.replicated_sums import exact_sums
 from tacit.noise.noise import Noise
 from tacit.posterior import Posterior
+from tacit.posterior.tree import LATENT_N
 
 _MOST_ROWS = 4_000_000  # made up for one page, all replicas together
 _MOST, _FEWEST = 200, 20  # replicas
@@ -66,7 +67,7 @@ def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
     model, schema = posterior.plan.model, posterior.plan.schema
     statistic = posterior.releases[0].plan.statistic() if posterior.releases else model.statistic(schema)
     all_places = places(posterior)
-    arrays = {name: posterior.draws(name) for name in posterior.arrays()}
+    arrays = posterior.joined()
     sites = len(posterior.parts.coords["site"]) if "site" in posterior.parts.axes else 1
     own = [name for name in model.site_parameters if name in arrays]
     if own and len(all_places) != sites:
@@ -81,7 +82,7 @@ def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
     for site, (place, made) in enumerate(zip(all_places, rows, strict=True)):
         found: list[Any] = []
         for i in chosen:
-            draw = {n: (v[i, site] if sites > 1 and n in own else v[i]) for n, v in arrays.items()}
+            draw = {n: (v[i, site] if sites > 1 and n in (*own, LATENT_N) else v[i]) for n, v in arrays.items()}
             try:
                 one = exact_sums(model, schema, statistic, draw, made, rng)
             except (KeyError, ValueError, np.linalg.LinAlgError):  # a parameter that this method leaves out

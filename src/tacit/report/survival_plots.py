@@ -22,7 +22,7 @@ def survival_plots(posterior: Posterior) -> list[Plot]:
 
     model, schema = posterior.plan.model, posterior.plan.schema
     if isinstance(model, SurvivalCurve):
-        draws = posterior.draws("survival")
+        draws = posterior.parameter("survival")
         draws = draws if model.by is not None else draws[:, None]
         edges = model.curve_edges(schema)
         groups = model.coords(schema).get("group", [""])
@@ -33,7 +33,7 @@ def survival_plots(posterior: Posterior) -> list[Plot]:
         ]
     if not isinstance(model, SurvivalRegression):
         return []
-    arrays = {name: posterior.draws(name) for name in posterior.arrays()}
+    arrays = posterior.joined()
     new, labels = _in_the_middle(model.design(schema))
     response = model.response(schema)
     times = np.linspace(0, response.high, _PLACES)

@@ -12,6 +12,8 @@ rows, drawn with the posterior's own parameters, and for each the posterior vari
 family's ``naive`` method). The approximation is that s' is drawn from p(s | theta) and not from p(s | theta, z). Both
 have the right parameters, and Var(theta | s) changes little from one set of sums to another with the same parameters.
 What is left is Monte Carlo error, a few percent of the sampling part.
+Where n is not public it is one of the exact sums. Each replica then has an n of its own; its sums are scaled to the
+released number, as Var(theta | s) hardly depends on an n that is known to a few percent.
 
 Proof of the identity: given theta and s, z is s plus noise that is independent of theta, so p(theta | s, z) =
 p(theta | s); put this into Var(theta | z) = E[Var(theta | s, z) | z] + Var(E[theta | s, z] | z). The same holds with
@@ -27,7 +29,6 @@ from typing import Any
 from tacit.infer import check_settings, posterior_arrays
 from tacit.mechanisms.add_noise import AddNoise
 from tacit.models.model import Problem, Site
-from tacit.noise.noise import Noise
 from tacit.posterior import Posterior
 from tacit.privacy.guarantees import PureDP
 from tacit.report.replicas import Replicas
@@ -61,13 +62,13 @@ def split_uncertainty(posterior: Posterior, replicas: Replicas, *, seed: int = 0
     model, schema = posterior.plan.model, posterior.plan.schema
     own = any(name in posterior.arrays() for name in model.site_parameters)
     several = own and len(replicas.places) > 1
-    if any(one.n is None for one in posterior.releases):  # the naive method takes n for known
-        return []
     if "naive" not in model.methods or (several and not model.methods["naive"].sites):
         return []
-    noise = _some_noise(posterior)
+    noise = AddNoise().calibrated_mechanism(model, schema, PureDP(1.0)).noise  # which the naive method ignores
     every = slice(None, None, max(1, len(replicas.draws) // _REPLICAS))
-    sums = [part[every] for part in replicas.sums]
+    sums = [
+        _of_known_n(part[every], place.n, posterior) for part, place in zip(replicas.sums, replicas.places, strict=True)
+    ]
     if several:
         sites = tuple(Site(place.n, (noise,)) for place in replicas.places)
         values = np.concatenate(sums, axis=1)
@@ -82,7 +83,7 @@ def split_uncertainty(posterior: Posterior, replicas: Replicas, *, seed: int = 0
     found: list[Split] = []
     names = iter(row.name for row in posterior.summary())
     for variable in posterior.arrays():
-        total = _variances(posterior.draws(variable), 0)
+        total = _variances(posterior.parameter(variable), 0)
         labels = [next(names) for _ in total]
         if variable not in arrays:
             continue
@@ -102,9 +103,11 @@ def _variances(draws: Any, axis: int) -> Any:
     return draws.reshape(*draws.shape[: axis + 1], -1).var(axis=axis, ddof=1)
 
 
-def _some_noise(posterior: Posterior) -> Noise:
-    """A problem has to have a noise; the naive method ignores it."""
-    plan = posterior.plan
-    if posterior.releases:
-        return posterior.releases[0].noise
-    return AddNoise().calibrated_mechanism(plan.model, plan.schema, PureDP(1.0)).noise
+def _of_known_n(sums: Any, n: int, posterior: Posterior) -> Any:
+    """The family's sums over ``n`` rows: where n is not public, those of each replica as if it had as many."""
+    if all(one.n is not None for one in posterior.releases):
+        return sums
+    release = posterior.releases[0]
+    rows = sums[:, list(release.calibrated_mechanism.row_entries)].sum(axis=1, keepdims=True)
+    known = release.plan.model.statistic(release.plan.schema).entries
+    return (sums * n / rows)[:, [release.entries.index(name) for name in known]]

@@ -17,6 +17,7 @@ could forge the file could as well change the user's programs.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import platform
@@ -28,6 +29,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -41,22 +43,35 @@ _MOST_BYTES = 2**30  # of all files together
 _FORMAT = b"tacit-program 1\n"
 _CHECKSUM = hashlib.sha256(b"").digest_size
 _STANDS_ON = ("jax", "jaxlib", "numpy", "scipy", "numpyro")
+_KNOWN_CODE = {"tacit", "numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 _FROM_ELSEWHERE = "/jax/compilation_cache/cache_hits"
 
 
 def name_of(purpose: Any, inputs: Sequence[Any]) -> str | None:
     """What a program for ``purpose`` is called, with inputs of these shapes; None where none can be kept.
 
-    ``purpose`` is told apart by its pickled bytes, so it says all that the program depends on beside its inputs.
+    ``purpose`` is told apart by its pickled bytes, so it says all that the program depends on beside its inputs. Code
+    is pickled by its name alone, so there is none for code that is not ours, as that of a likelihood.
     """
     if purpose is None or jax.default_backend() != "cpu" or len(jax.devices()) > 1:
         return None
     try:
-        said = pickle.dumps(purpose, protocol=5)
-    except Exception:  # a likelihood may hold a function that cannot be pickled
+        content = io.BytesIO()
+        _Purpose(content, protocol=5).dump(purpose)
+    except Exception:  # code of somebody else's, or what cannot be pickled
         return None
     shapes = [(one.shape, str(one.dtype)) for one in inputs]
-    return _digest(said, repr((shapes, _settings(), _source(), _surroundings())).encode())
+    return _digest(content.getvalue(), repr((shapes, _settings(), _source(), _surroundings())).encode())
+
+
+class _Purpose(pickle.Pickler):
+    """Refuses code that can change while its name stays: all but ours, whose source is a part of the name, and others'
+    of known versions.
+    """
+
+    def persistent_id(self, obj: Any) -> None:
+        if isinstance(obj, type | FunctionType) and obj.__module__.partition(".")[0] not in _KNOWN_CODE:
+            raise pickle.PicklingError("the code of a program that is kept must be known")
 
 
 def text_of(written: Any) -> str:

@@ -8,11 +8,15 @@ and was left out there as a constant: for the response that of `response.log_of_
 
 times the density of the noise. The latter comes from the volume pi^((n-1)d/2) n^(-d/2) |S|^((n-d-2)/2) /
 Gamma_d((n-1)/2) of all rows that have these sums, and from |G| = n |S|.
+
+Where the noise is small, fresh noise is subtracted from a release instead, from its n, too, and corrected for as in
+`independence_mh_gram`: given a release, sums and n have the density of the sums given n times that of the noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -20,11 +24,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import multigammaln
 
-from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_density, log_site
 from tacit.likelihoods.response import log_of_rows, log_response
-from tacit.runtime.backend import argument
-from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+from tacit.runtime.backend import argument, float64
+from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
+from tacit.samplers.independence import independence
+from tacit.samplers.independence_mh_gram import MOST, one_may_do, variance_of_log
+from tacit.samplers.independence_mh_gram import log_prior as log_sums
 from tacit.samplers.latent_gram import NoisyGram, draw_all, prior_moments
 from tacit.samplers.latent_rows import rows_around, rows_at
 from tacit.samplers.release_noise import split_by_site
@@ -39,6 +46,74 @@ def log_of_covariate_rows(n: Any, d: int, prior: GramPriorParameters) -> Any:
 
 
 def counted_gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
+    """The posterior given noisy Gram matrices whose n have noise, too, by the quicker way that suits.
+
+    Layouts are for one row; the last noise is that of n.
+    """
+    sure, layout = counted_nuts_chain(sites, prior, settings), sites[0]
+    if not one_may_do(sites, prior):
+        return sure
+    return Either(lambda released: suits(layout, prior, released), fresh_noise_chain(layout, prior, settings), sure)
+
+
+def log_all(centred: Centred, n: Any, prior: GramPriorParameters) -> Any:
+    """The log density of the sums of one site given n, up to a constant that does not depend on n."""
+    d = centred.sums.shape[0] - 1
+    found = log_density(centred, n, prior) + log_of_covariate_rows(n, d, prior)
+    return found + log_of_rows(jnp.reshape(n, 1), d + 1, prior.response)
+
+
+def fresh_noise_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
+    """Metropolis with fresh noise; a proposal that is no Gram matrix of n rows has weight 0."""
+    noises = layout.noises.as_arguments()
+
+    def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        def propose(key: Any) -> tuple[tuple[Centred, Any], Any]:
+            fresh = released - noises.fresh(key)
+            possible = fresh[-1] > layout.size + 1
+            n = jnp.where(possible, fresh[-1], layout.size + 1.0)
+            sums, block = layout.matrix(fresh[:-1])
+            centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n))
+            return (centred, n), jnp.where(possible, log_all(centred, n, prior), -jnp.inf)
+
+        for_chain, for_parameters = jax.random.split(key)
+        (points, n), info = independence(for_chain, propose, settings.draws)
+        keys = jax.random.split(for_parameters, settings.draws)
+
+        def finish(key: Any, centred: Centred, n: Any) -> Arrays:
+            return draw_all(key, jax.tree.map(lambda a: a[None], centred), n[None], prior)
+
+        return {**jax.vmap(finish)(keys, points, n), "n": n}, info
+
+    return chain
+
+
+def suits(layout: NoisyGram, prior: GramPriorParameters, released: Any) -> Any:
+    """For each of the datasets (datasets, entries) whether log p varies little under the noise, that of n included."""
+    return np.array([_variance(layout, prior, entries) <= MOST for entries in released])
+
+
+def _variance(layout: NoisyGram, prior: GramPriorParameters, entries: Any) -> float:
+    n, sd, d = float(entries[-1]), float(layout.sds[-1]), layout.size - 1
+    if n - sd <= d + 2:
+        return np.inf
+
+    def at(rows: float) -> float:
+        own = replace(layout, n=rows)
+        with float64():
+            terms = log_of_covariate_rows(rows, d, prior) + log_of_rows(jnp.array([rows]), d + 1, prior.response)
+            return float(terms) + float(log_sums(own, prior, entries[None, :-1])[0])
+
+    try:
+        here, up, down = (at(rows) for rows in (n, n + sd, n - sd))
+    except np.linalg.LinAlgError:
+        return np.inf
+    moved = max(abs(up - here), abs(down - here)) ** 2
+    found = moved + variance_of_log(replace(layout, n=n), prior, entries[:-1], layout.sds[:-1])
+    return found if np.isfinite(found) else np.inf
+
+
+def counted_nuts_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """NUTS on the latent matrices and n of all sites, whose layouts are for one row; the last noise is that of n."""
     layout = sites[0]
     size = layout.size

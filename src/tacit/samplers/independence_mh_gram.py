@@ -7,7 +7,7 @@ the weights p is exact (`independence`). A draw costs eight evaluations of p, al
 tens of gradients one after another: docs/benchmarks.md has what that is worth.
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
-`_MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
+`MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
 coefficient has a prior of its own.
 """
 
@@ -27,7 +27,8 @@ from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings, Shaped
 from tacit.samplers.independence import independence
 from tacit.samplers.latent_gram import NoisyGram, draw_all, wishart_chain
 
-_MOST = 1.0
+MOST = 1.0
+"""The largest variance of log p under the noise with which fresh noise is tried."""
 _LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
 
 
@@ -35,9 +36,15 @@ def gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings:
     """The posterior given noisy Gram matrices, by the quicker way that suits."""
     sure = wishart_chain(sites, prior, settings)
     layout = sites[0]
-    if len(sites) > 1 or layout.noises.releases > 1 or layout.size > _LARGEST or not prior.response.scaled:
+    if not one_may_do(sites, prior):
         return sure
     return Either(lambda released: suits(layout, prior, released), independence_mh_chain(layout, prior, settings), sure)
+
+
+def one_may_do(sites: Sequence[NoisyGram], prior: GramPriorParameters) -> bool:
+    """Whether fresh noise is an alternative at all."""
+    layout = sites[0]
+    return len(sites) == 1 and layout.noises.releases == 1 and layout.size <= _LARGEST and bool(prior.response.scaled)
 
 
 def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
@@ -67,12 +74,12 @@ def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, setting
 
 def suits(layout: NoisyGram, prior: GramPriorParameters, released: Any) -> Any:
     """For each of the datasets (datasets, entries) whether log p varies little under the noise."""
-    return np.array([_variance(layout, prior, entries) <= _MOST for entries in released])
+    return np.array([variance_of_log(layout, prior, entries, layout.sds) <= MOST for entries in released])
 
 
-def _variance(layout: NoisyGram, prior: GramPriorParameters, entries: Any) -> float:
+def variance_of_log(layout: NoisyGram, prior: GramPriorParameters, entries: Any, sds: Any) -> float:
     """Roughly that of log p under the noise: the squares of its largest change over one sd of each entry, summed."""
-    steps = np.diag(layout.sds)
+    steps = np.diag(sds)
     with np.errstate(all="ignore"):
         try:
             found = log_prior(layout, prior, np.concatenate([entries[None], entries + steps, entries - steps]))

@@ -206,9 +206,9 @@ def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: Sampl
         return jnp.sum(volume - (jnp.abs(away) if problem.laplace else away**2 / 2))
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        z, counts, near = released.reshape(sites, -1), None, ()
+        numbers, near = released.reshape(sites, -1), ()
+        z, counts = numbers[:, :entries], numbers[:, -1]
         if latent:
-            z, counts = z[:, :-1], z[:, -1]
             near = (rows_around(counts, known, _LEAST_ROWS), known * (math.sqrt(2) if problem.laplace else 1.0))
         peak, information, variances = _peak(
             z, lambda t: expected_sums(t, near), lambda t: moments(t, near), size, scales, laplace=problem.laplace

@@ -39,6 +39,7 @@ from tacit.schema import Schema
 from tacit.statistics.design import sign
 
 KEYS = ("beta", "weight", "density", "sigma_min")
+MOST_IN_CELLS = 4  # coefficients; each multiplies the cells by ten or twenty
 _SD, _NETWORK_SD = 2.5, 1.0  # of a coefficient; of a weight (jewson2023, appendix B)
 
 
@@ -116,15 +117,34 @@ class BetaLoss(RowLoss):
 
     @property
     def sampler(self) -> str:
-        """A Markov chain: the density is not log-concave, so that nothing better is known."""
-        if self.settings.sampler not in (None, "mcmc"):
-            raise expected("sampler", self.settings.sampler, "to be mcmc for loss beta-divergence, which is not convex")
+        """A Markov chain, as the density is not log-concave; rejection where it is asked for and cells are few.
+
+        Proof: of the second, that its draws are exact and never fail: `private_samplers.cell_rejection`. []
+        """
+        wanted = self.settings.sampler
+        if wanted == "rejection":
+            if not (self.density.linear_logistic and len(self.parameters) <= MOST_IN_CELLS):
+                raise expected(
+                    "sampler",
+                    wanted,
+                    f"to be mcmc for loss beta-divergence, but for logistic regressions of up to {MOST_IN_CELLS} "
+                    "coefficients",
+                )
+            return "rejection"
+        if wanted not in (None, "mcmc"):
+            raise expected("sampler", wanted, "to be mcmc for loss beta-divergence, which is not convex")
         return "mcmc"
 
     def draw(
         self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
     ) -> Sequence[Sequence[float] | None]:
-        """By the no-U-turn sampler, or by particles; then from unbounded numbers to those that are released."""
+        """By rejection, the no-U-turn sampler, or particles; then from unbounded numbers to those that are released."""
+        if self.sampler == "rejection":
+            from tacit.private_samplers.cell_rejection import draw_in_cells
+
+            said = {"beta": float(numbers["beta"]), "weight": float(numbers["weight"]), "sd": self.density.sd}
+            exact = draw_in_cells(*collected.arrays(), **said, draws=self.settings.draws, source=entropy)
+            return [[float(v) for v in draw] for draw in exact]
         if self.density.rugged:
             from tacit.private_samplers.particle_draws import draw_by_particles as by_sampler
         else:

@@ -26,6 +26,11 @@ class BernoulliDensity(BoundedDensity):
 
         return jax.nn.log_sigmoid(y * self.predictor(theta, x))
 
+    @property
+    def linear_logistic(self) -> bool:
+        """For this predictor alone, and none that builds on it."""
+        return type(self) is BernoulliDensity
+
     def power_integral(self, theta: Any, x: Any, beta: float) -> Any:
         import jax
         import jax.numpy as jnp

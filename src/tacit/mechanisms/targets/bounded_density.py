@@ -60,6 +60,11 @@ class BoundedDensity(ABC):
         return x @ theta
 
     @property
+    def linear_logistic(self) -> bool:
+        """Whether the loss is that of a logistic regression, for which `private_samplers.cell_rejection` is exact."""
+        return False
+
+    @property
     def rugged(self) -> bool:
         """Whether the posterior has so many modes that particles must be cooled into them, instead of one chain."""
         return False
