@@ -12,8 +12,6 @@ from tacit.models.responses import Density, PositiveResponse, positive_response
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
-_LEAST = 1e-300
-
 
 @dataclass(frozen=True)
 class GammaRegression(LikelihoodRegression):
@@ -40,21 +38,25 @@ class GammaRegression(LikelihoodRegression):
 
     def density(self, schema: Schema) -> Density:
         """The gamma density and what it leaves on either side."""
+        import jax
         import jax.numpy as jnp
-        from jax.scipy.special import gammainc, gammaincc, gammaln
+        import numpy as np
+        from jax.scipy.special import gammaln
 
         def at(y: Any, eta: Any, s: Any) -> Any:
             shape, log_y = jnp.exp(s[0]), jnp.log(y)
             return shape * (s[0] - eta + log_y - jnp.exp(log_y - eta)) - log_y - gammaln(shape)
 
-        def side(function: Any) -> Any:
+        def side(logs: Any) -> Any:  # the trapezoid rule over log y: gammainc has no second derivative in the shape
+            weights = np.log(abs(logs[1])) + np.where(logs == 0, np.log(0.5), 0.0)
+
             def of_y(y: Any, eta: Any, s: Any) -> Any:
-                shape = jnp.exp(s[0])
-                return jnp.log(jnp.maximum(function(shape, shape * y * jnp.exp(-eta)), _LEAST))
+                places = y * jnp.exp(logs)
+                return jax.nn.logsumexp(at(places, eta, s) + jnp.log(places) + weights)
 
             return of_y
 
-        return Density(at, above=side(gammaincc), below=side(gammainc))
+        return Density(at, above=side(np.linspace(0, 6, 97)), below=side(-np.linspace(0, 60, 301)))
 
     def draw_response(self, eta: Any, parameters: Arrays, schema: Schema, rng: Any) -> Any:
         """Gamma variables around their means."""

@@ -59,7 +59,7 @@ class SurvivalCurve(CellFamily):
         """Months to a relapse; and in two arms."""
         schema = Schema(months=(0, 36), relapse=["no", "yes"], arm=["a", "b"])
         return (
-            Example(cls("months", "relapse", (6, 12, 24)), schema, quick=False),
+            Example(cls("months", "relapse", (6, 12, 24)), schema, quick=False, always=False),
             Example(cls("months", "relapse", (12, 24), "arm"), schema, quick=False, always=False),
         )
 
