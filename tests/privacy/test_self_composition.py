@@ -1,5 +1,6 @@
 """The allowances of a composition by Fourier transforms, each against more digits than it is meant to cover."""
 
+import itertools
 import math
 
 import mpmath as mp
@@ -53,7 +54,7 @@ def test_masses_of_cells_of_any_width():
     """Against 40 digits: narrow cells far out, where a difference of two tails has lost eight digits."""
     mp.mp.dps = 40
     edges = [-13.0, -12.999999, -9.0, -8.99999, -2.0, -1e-9, 1e-9, 0.3, 5.0, 5.0 + 1e-7, 12.0, 12.0 + 1e-8, 30.0, 30.1]
-    found = _normal_masses(np.array(edges))
+    found = _normal_masses(np.array(edges), 0.0, 1.0)
     for mass, low, high in zip(found, edges[:-1], edges[1:], strict=True):
         side = -1 if low < 0 else 1
         ends = sorted(mp.erfc(side * mp.mpf(edge) / mp.sqrt(2)) / 2 for edge in (low, high))
@@ -63,6 +64,32 @@ def test_masses_of_cells_of_any_width():
 
     lost = (ndtr(-12.0) - ndtr(-(12.0 + 1e-8))) / found[edges.index(12.0)] - 1
     assert abs(lost) > 1e-10  # the planted fault: what the difference of tails gives
+
+
+def test_masses_of_narrow_cells_far_from_a_centre_in_a_narrow_distribution():
+    """The planted fault, differences of rounded z, is off by 1e-11 and more here."""
+    mp.mp.dps = 50
+    s, centre = 0.3, -1.0
+    edges = 0.501 + 2.3e-9 * np.arange(30.0)
+    found = _normal_masses(edges, centre, s)
+    for mass, low, high in zip(found, edges[:-1], edges[1:], strict=True):
+        ends = [mp.erfc((mp.mpf(float(x)) - mp.mpf(centre)) / (mp.mpf(s) * mp.sqrt(2))) / 2 for x in (low, high)]
+        z = (low - centre) / s
+        assert abs(mp.mpf(float(mass)) / (ends[0] - ends[1]) - 1) <= (8 + z * z) * mp.mpf(2) ** -50
+    rounded = np.diff((edges - centre) / s) * s / np.diff(edges) - 1
+    assert np.abs(rounded).max() > 1e-9
+
+
+@pytest.mark.parametrize(("s", "q", "steps"), [(3.0, 0.01, 2), (10.0, 0.01, 20), (1.0, 0.3, 7)])
+def test_an_epsilon_at_the_largest_loss_of_all_steps(s, q, steps):
+    """The sums above it are none, or few: no error, and never less than further out."""
+    pair = DominatingPair(s, q)
+    found = [
+        self_composition.composed_delta(pair, steps, part * steps * pair.largest_loss)
+        for part in (0.9, 1.0, 1.1, 100.0)
+    ]
+    assert all(0 <= delta <= 1e-6 for delta in found)
+    assert all(later <= sooner * (1 + 1e-6) for sooner, later in itertools.pairwise(found))
 
 
 def test_cuts_are_where_they_are_said_to_be():

@@ -9,6 +9,10 @@ from tacit.release import Release
 
 _MANY = 0.02  # of the rows: from there on what cutting takes off is worth a word
 _SURE = 2.0  # standard deviations of noise beyond that
+FEW_TABLES = (
+    "Intervals from scores that are cut were tried on few tables, and some were too narrow: run `tacit calibrate` on "
+    "this plan before you rely on them."
+)
 
 
 class CutRows(NamedTuple):

@@ -11,7 +11,7 @@ from tacit.models.replicated_sums import distances
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_noise import ScoreNoise
 from tacit.posterior.convergence import divergent, failure_of, finite
-from tacit.posterior.cut_rows import cut_rows
+from tacit.posterior.cut_rows import FEW_TABLES, cut_rows
 
 if TYPE_CHECKING:
     from tacit.posterior import Posterior
@@ -29,7 +29,9 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     grave = grave_warnings_about(posterior)
     numbers, failure = finite(posterior), failure_of(posterior)
     found = [*grave, *_about_the_cells(posterior)]
-    found += [said for one in posterior.releases if (cut := cut_rows(one)) is not None and (said := cut.warning())]
+    cuts = [cut for one in posterior.releases if (cut := cut_rows(one)) is not None]
+    found += [said for cut in cuts if (said := cut.warning())]
+    found += [FEW_TABLES] if cuts else []
     if failure is None:
         found += _about_the_sampler(posterior)
     if numbers:

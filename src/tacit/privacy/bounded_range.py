@@ -33,7 +33,8 @@ def delta(epsilon: Real, target: Real) -> float:
     gap = Fraction(epsilon) - Fraction(target)
     if gap <= 0:
         return 0.0
-    return math.expm1(-float(gap) / 2) ** 2 / -math.expm1(-float(epsilon))
+    half = math.expm1(-float(gap) / 2)
+    return half * (half / -math.expm1(-float(epsilon)))  # a square of a tiny number would be 0
 
 
 def renyi(epsilon: float, order: float) -> float:

@@ -98,7 +98,7 @@ class DominatingPair:
         s, q = self.multiplier, self.rate
 
         def between(centre: float) -> Any:
-            return _normal_masses((np.asarray(edges, np.float64) - centre) / s)
+            return _normal_masses(np.asarray(edges, np.float64), centre, s)
 
         def tail(z: float) -> float:
             return math.exp(-z * z / 2) / 2 * (1 + 1e-12) if z >= 0 else 1.0
@@ -145,8 +145,9 @@ _NODES = (0.1834346424956498, 0.5255324099163290, 0.7966664774136267, 0.96028985
 _WEIGHTS = (0.3626837833783620, 0.3137066458778873, 0.2223810344533745, 0.1012285362903763)
 
 
-def _normal_masses(z: Any) -> Any:
-    """The standard normal mass between neighbouring, rising ``z``, right to (8 + z^2) 2^-50 of each.
+def _normal_masses(edges: Any, centre: float, s: float) -> Any:
+    """The mass of N(``centre``, ``s``^2) between neighbouring, rising ``edges``, right to (8 + z^2) 2^-50 of each,
+    z = (edge - centre) / s.
 
     Proof: eight Gauss points on an interval of width w are off by w^17 (8!)^4 / (17 (16!)^3) times the sixteenth
     derivative of the density at some point, which is He_16 times the density. As He_16(z) is the mean of (z + iX)^16
@@ -156,7 +157,8 @@ def _normal_masses(z: Any) -> Any:
     """
     import numpy as np
 
-    low, width = z[:-1], np.diff(z)
+    z = (edges - centre) / s
+    low, width = z[:-1], np.diff(edges) / s  # differences of rounded z would be off in narrow cells
     largest = np.maximum(np.abs(z[:-1]), np.abs(z[1:]))
     pieces = np.maximum(1, np.ceil(width * (largest + 2.5) / 2.4)).astype(int)
     first = np.repeat(np.cumsum(pieces) - pieces, pieces)

@@ -259,14 +259,19 @@ class BoundedRangeEvent(Event):
         """The least one that is proved; for a tiny epsilon epsilon^2 / 8, which needs no rounding up."""
         return min(bounded_range.zcdp(self.pure), bounded_range.simple_zcdp(self.pure), key=rounded_up)
 
+    @property
+    def _no_less(self) -> Fraction:
+        """The range, or 1e-100 if that is longer, which costs no less: squares of smaller floats would be 0."""
+        return max(self.pure, Fraction(1, 10**100)) if self.pure else self.pure
+
     def _mu_squared(self) -> Price:
-        return bounded_range.gdp_mu(self.pure) ** 2
+        return bounded_range.gdp_mu(self._no_less) ** 2
 
     def _renyi(self, order: Fraction) -> Price:
-        return bounded_range.renyi(float(self.pure), float(order))
+        return bounded_range.renyi(float(self._no_less), float(order))
 
     def _delta(self, epsilon: Fraction) -> float:
-        return bounded_range.delta(self.pure, epsilon)
+        return bounded_range.delta(self._no_less, epsilon)
 
     def to_plain(self) -> dict[str, Any]:
         return {"kind": self.kind, "epsilon": written(self.pure)}

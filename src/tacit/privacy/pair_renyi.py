@@ -23,9 +23,9 @@ and s/h is chosen so that E >= 80 at the best v <= 2s.
 
 Ends. Below -1 - 12s, r is in [-1, 0] and the bracket of g at most a - 1, so what is left out is below (a - 1) 2e-33.
 (ln F)' <= (a - x + (a - 1) B(x)) / s^2, B = (c/w) / (A + c/w) falling with x; so from x_0 = a + (a - 1) B(a) on F falls
-at least like exp(-(x - x_0)^2 / (2 s^2)), and what is left out above x_0 + 13 s is below 1e-38 s F(x_0). As (ln F)' >=
--x / s^2, 1 + I is at least F(x_0) s^2 / (2 (x_0 + s)). So this
-is below 2e-32 (1 + I) where x_0 + s < 1e6 s. In all, I <= (sum + d) / (1 - d) with d = 2.5e-32 (1 + a).
+at least like exp(-(x - x_0)^2 / (2 s^2)), and what is left out above x_0 + 13 s is below 1.6e-38 s F(x_0). As
+(ln F)' >= -x / s^2, 1 + I is at least F(x_0) s^2 / (2 (x_0 + s)). So this is below 3.2e-32 (1 + I) where
+x_0 + s < 1e6 s. In all, I <= (sum + d) / (1 - d) with d = 2.5e-32 (1 + a).
 
 Rounding. r is c 2 sinh(x/s^2) / (A + c/w), a product of positive factors, and the bracket of g is written as
 

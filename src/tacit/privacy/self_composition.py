@@ -115,7 +115,8 @@ class DiscreteLoss:
                 tilt = min(newton, max(4 * tilt, 8 / spread)) if newton > tilt else 4 * tilt
             else:
                 tilt = newton if low < newton < high else (low + high) / 2
-            if tilt > 1e7 or high - low < 1e-9 * high:
+            tilt = min(tilt, 1e7)
+            if tilt == 1e7 or high - low < 1e-9 * high:
                 break
         return tilt
 
@@ -151,6 +152,8 @@ def composed_delta(pair: DominatingPair, steps: int, epsilon: float) -> float:
 
     one = _one_step(pair, steps)
     epsilon = max(0.0, epsilon - steps * pair.loss_error)
+    if epsilon >= steps * float(one.loss[-1]) * (1 + 1e-12):  # no finite sum is above it
+        return min(1.0, steps * one.infinite * (1 + 1e-9))
     while True:
         tilt = one.saddle(epsilon / steps, steps)
         log_moment = float(one.log_moment(tilt))
@@ -178,7 +181,7 @@ def composed_delta(pair: DominatingPair, steps: int, epsilon: float) -> float:
     error = _transform_error(np.abs(transform), float(weights.sum()), steps, size, total) + 3 * math.exp(-_OUTSIDE)
     log_factor = steps * log_moment - tilt * epsilon
     bound = math.exp(min(1.0, log_factor + math.log(float(distribution @ gain) + error)))
-    rounding = 3 * steps * one.blur(tilt) + 2.0**-50 * tilt * (epsilon + centre + up) + 1e-12
+    rounding = steps * (3 * one.blur(tilt) + pair.mass_error) + 2.0**-50 * tilt * (epsilon + centre + up) + 1e-12
     return min(1.0, (bound + steps * one.infinite) * math.exp(min(rounding, 700.0)))
 
 

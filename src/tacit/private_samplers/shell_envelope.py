@@ -41,7 +41,7 @@ from tacit.private_samplers.entropy_arrays import normals, uniforms
 # (R, theta_0's inverse B) -> A, with delta'A delta / 2 below F + m/2 |.|^2 less its tangent wherever |delta|_B <= R.
 Minorant = Callable[[float], Any]
 
-_SAFE = 1e-9  # of an eigenvalue: more than its rounding
+_SAFE = 1e-9  # of a matrix's largest eigenvalue: more than the rounding of a sum over a million rows
 _SHELLS = (  # R_k less the square root of p: where a normal distribution has its mass
     (0.5, 2.0, 4.0, 8.0),
     (-1.0, 0.0, 1.0, 2.0, 3.0, 5.0, 8.0),
@@ -105,13 +105,16 @@ def shell_envelope(centre: Any, gradient: Any, metric: Any, minorant: Minorant) 
 def _of_radii(centre: Any, gradient: Any, metric: Any, minorant: Minorant, radii: list[float]) -> ShellEnvelope | None:
     size = len(centre)
     root = np.linalg.inv(np.linalg.cholesky(metric)).T  # B^-1 = root root'
-    push = float(np.linalg.norm(root.T @ gradient)) * (1 + _SAFE)
+    # What is relative to B is off by about its condition number times 2^-53 for each of its rows.
+    loose = _SAFE + 1e-15 * size * float(np.linalg.cond(metric))
+    push = float(np.linalg.norm(root.T @ gradient)) * (1 + loose)
     log_det = float(np.linalg.slogdet(metric)[1])
     curvatures, roots, ranges, masses, before, least = [], [], [], [], 0.0, 0.0
     for radius in radii:
         curvature = minorant(radius)
+        curvature = curvature - _SAFE * float(np.linalg.eigvalsh(curvature)[-1]) * np.eye(size)
         relative = np.linalg.eigvalsh(root.T @ curvature @ root)
-        least, largest = max(0.0, float(relative[0]) - _SAFE), float(relative[-1]) + _SAFE
+        least, largest = max(0.0, float(relative[0]) - loose), float(relative[-1]) + loose
         factor = np.linalg.cholesky(curvature)
         ends = [float(gammaincc(size / 2, v / 2)) for v in (least * before**2, largest * radius**2)]
         log_size = size / 2 * math.log(2 * math.pi) - float(np.log(np.diag(factor)).sum())

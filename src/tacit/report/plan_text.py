@@ -20,6 +20,7 @@ from tacit.models.moment_regression import MomentRegression
 from tacit.models.one_number import OneNumber
 from tacit.models.score_noise import ScoreNoise
 from tacit.plan import Plan
+from tacit.posterior.cut_rows import FEW_TABLES
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.privacy.basis import Basis
 from tacit.report.cohort_text import about_cohort
@@ -226,7 +227,8 @@ def _about_cutting(calibrated: ScoreRounds, plan: Plan) -> list[str]:
     longest = float(calibrated.sums.clip)
     found = [
         f"Cuts: a row's score to the length {longest:g}; each round counts how many rows that changed, with noise. "
-        "What is cut is part of the model, and moves the posterior where the model does not hold."
+        "What is cut is part of the model, and moves the posterior where the model does not hold.",
+        f"Calibration: {FEW_TABLES}",
     ]
     if isinstance(plan.model, Likelihood):
         found.append(
