@@ -23,6 +23,7 @@ from tacit.audit.one_posterior import ExactPair, certified_epsilon
 from tacit.audit.sensitivity import search_sensitivity
 from tacit.baselines import ObjectivePerturbation, OutputPerturbation, adassp
 from tacit.models.registry import FAMILIES
+from tacit.posterior import NestedComparison, Rank, Row
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics import lattice
 from tacit.statistics.signed_moments import SignedMoments
@@ -146,7 +147,7 @@ def test_without_noise_the_page_s_method_is_conjugate(hardy_weinberg):
     plan = tacit.Plan(*hardy_weinberg.examples()[0][:2], tacit.PureDP(1000.0))
     simulation = tacit.simulate(plan, n=300, seed=6)
     copies = 2 * simulation.exact[0] // plan.statistic().unit
-    draws = tacit.infer(simulation.release, seed=1).draws("theta")
+    draws = tacit.infer(simulation.release, seed=1).parameter("theta")
     error = float(draws.std()) / math.sqrt(len(draws))
     assert abs(draws.mean() - (1 + copies) / (2 + 600)) < 6 * error
     assert abs(draws.mean() - (1 + copies) / (2 + 300)) > 6 * error, "the planted fault: one copy a person"
@@ -183,6 +184,7 @@ def test_the_navigation_lists_every_page_once():
 
 # Public as well, and imported from their own modules.
 BESIDE = [adassp, ObjectivePerturbation, OutputPerturbation, ExactPair, certified_epsilon, SignedMoments]
+BESIDE += [NestedComparison, Rank, Row]
 
 
 def test_the_reference_lists_every_public_name_once():

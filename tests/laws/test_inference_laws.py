@@ -41,7 +41,7 @@ def test_without_noise_every_method_agrees_with_the_conjugate_posterior(name):
     posterior = tacit.infer(simulation.release, method=method, seed=1, prior=prior)
     reference = simulation.non_private(seed=2, draws=4000, prior=prior)
     for variable in simulation.parameters:
-        ours, theirs = posterior.draws(variable), reference[variable]
+        ours, theirs = posterior.parameter(variable), reference[variable]
         error = np.sqrt(ours.var(axis=0) / 1000 + theirs.var(axis=0) / 4000)  # at least 1,000 effective of 4,000
         assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 6 * error)
 
@@ -65,12 +65,12 @@ def test_tiny_noise_changes_nothing(name, epsilon):
     assert not any("hardly says anything" in text for text in posterior.warnings())
     if method == "gaussian-covariates":
         naive = tacit.infer(simulation.release, method="naive", seed=2, prior=prior)
-        reference = {variable: naive.draws(variable) for variable in simulation.parameters}
+        reference = {variable: naive.parameter(variable) for variable in simulation.parameters}
     else:
         reference = simulation.non_private(seed=2, draws=4000, prior=prior)
     effective = min(1000, *(row.ess_bulk for row in posterior.summary() if row.ess_bulk == row.ess_bulk))
     for variable in simulation.parameters.keys() & posterior.arrays().keys():
-        ours, theirs = posterior.draws(variable), reference[variable]
+        ours, theirs = posterior.parameter(variable), reference[variable]
         error = np.sqrt(ours.var(axis=0) / effective + theirs.var(axis=0) / 4000)
         assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 6 * error)
         assert np.all(np.abs(np.log(ours.std(axis=0) / theirs.std(axis=0))) < 0.2 * np.sqrt(1000 / effective))
@@ -89,7 +89,7 @@ def test_with_hopeless_noise_the_posterior_is_the_prior(name):
     off = 0.0
     for variable in reference[0]:
         theirs = np.array([r[variable] for r in reference]).reshape(4000, -1)
-        ours = posterior.draws(variable).reshape(4000, -1)
+        ours = posterior.parameter(variable).reshape(4000, -1)
         error = np.sqrt(ours.var(axis=0) / 1000 + theirs.var(axis=0) / 4000)
         off = max(off, float(np.max(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) / np.maximum(error, 1e-12))))
     assert (off > 6) if method == "naive" else (off < 6)

@@ -82,7 +82,7 @@ def test_a_named_prior_of_linear_regression_gives_the_rows_own_posterior_without
         sigma2 = (prior.b0 + apart / 2) / rng.gamma(prior.a0 + 200 / 2 + (said.by_sigma[0] > 0) / 2)
         kept.append([*theta, np.sqrt(sigma2)])
     theirs = np.array(kept[100:])
-    ours = np.column_stack([posterior.draws("theta"), posterior.draws("sigma")])
+    ours = np.column_stack([posterior.draws("theta"), posterior.parameter("sigma")])
     error = np.sqrt(ours.var(axis=0) / 1000 + theirs.var(axis=0) / 2000)
     assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 6 * error)
     np.testing.assert_allclose(ours.std(axis=0), theirs.std(axis=0), rtol=0.1)

@@ -34,7 +34,7 @@ def parts(posterior: tacit.Posterior) -> PosteriorParts:
 
 
 def test_the_file_is_what_xarray_would_write(parts: PosteriorParts) -> None:
-    ours = xr.open_datatree(io.BytesIO(parts.netcdf()), engine="h5netcdf")
+    ours = xr.open_datatree(io.BytesIO(parts.netcdf({})), engine="h5netcdf")
     theirs = xr.open_datatree(io.BytesIO(bytes(parts.tree().to_netcdf(engine="h5netcdf"))), engine="h5netcdf")
     xr.testing.assert_identical(ours, theirs)
     for group in ("posterior", "sample_stats", "observed_data"):

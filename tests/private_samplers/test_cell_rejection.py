@@ -86,7 +86,7 @@ def test_masses_and_draws_of_a_cell_are_those_of_its_distribution():
         true = math.log(2 * math.sinh(size * half) / size) if size > 1e-6 else math.log(2 * half)
         assert float(cells._log_integrals(np.array([size]), np.array([half]))[0]) == pytest.approx(true, abs=1e-12)
         box = np.array([[-half]]), np.array([[half]])
-        one = cells.Cells(*box, np.zeros(1), np.array([[rate]]), *np.zeros((3, 1)))
+        one = cells.BoundedCells(*box, np.zeros(1), np.array([[rate]]), *np.zeros((3, 1)))
         for u in (1e-6, 0.2, 0.9):
             drawn = float(one.draw(np.array([[u]]))[0, 0]) * (-1 if rate < 0 else 1)  # downhill from one end
             below = (drawn + half) / (2 * half)

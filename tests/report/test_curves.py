@@ -15,7 +15,7 @@ SCHEMA = tacit.Schema(y=(0, 10), count=(0, 20), ill=["no", "yes"], age=(20, 60),
 
 def posterior(model, **draws):
     plan = SimpleNamespace(model=model, schema=SCHEMA)
-    return SimpleNamespace(plan=plan, draws=lambda name: draws[name])
+    return SimpleNamespace(plan=plan, parameter=lambda name: draws[name])
 
 
 def theta(model, values):

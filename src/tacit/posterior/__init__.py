@@ -1,6 +1,6 @@
 """The posterior: draws, their file, and what is said about them."""
 
-from tacit.posterior.nested import Comparison as Comparison
+from tacit.posterior.nested import NestedComparison as NestedComparison
 from tacit.posterior.posterior import Posterior as Posterior
 from tacit.posterior.ranking import Rank as Rank
 from tacit.posterior.rows import Prediction as Prediction

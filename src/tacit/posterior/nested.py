@@ -32,7 +32,7 @@ _FAR = 3.0  # standard deviations: hardly a draw is as far out, and the normal d
 
 
 @dataclass(frozen=True)
-class Comparison:
+class NestedComparison:
     """How much the release speaks for ``terms``. All are natural logarithms, above 0 where it speaks for them.
 
     ``log_bayes_factor`` is ``prior_part`` - ``posterior_part``, the log densities of the terms' coefficients at 0
@@ -64,7 +64,7 @@ class Comparison:
         return found
 
 
-def compare_with(posterior: Posterior, formula: object) -> Comparison:
+def compare_with(posterior: Posterior, formula: object) -> NestedComparison:
     """This model against the one of ``formula``, whose terms are some of its own."""
     import numpy as np
 
@@ -90,7 +90,7 @@ def compare_with(posterior: Posterior, formula: object) -> Comparison:
     )
 
 
-def compared(terms: tuple[str, ...], mean: Any, covariance: Any, prior_mean: Any, prior_sd: Any) -> Comparison:
+def compared(terms: tuple[str, ...], mean: Any, covariance: Any, prior_mean: Any, prior_sd: Any) -> NestedComparison:
     """The comparison of normal densities at 0."""
     import numpy as np
 
@@ -109,7 +109,7 @@ def compared(terms: tuple[str, ...], mean: Any, covariance: Any, prior_mean: Any
     if not (values > 0).all():
         raise expected("draws", len(terms), "of these terms to be many enough: they say less than the prior alone")
     (before, after), half, twice = ratio(1.0), ratio(0.5), ratio(2.0)
-    return Comparison(
+    return NestedComparison(
         terms,
         before - after,
         before,

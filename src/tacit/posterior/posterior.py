@@ -41,7 +41,7 @@ from tacit.posterior.data_units import (
 from tacit.posterior.differences import differences_of
 from tacit.posterior.effects import Effect, effects_of
 from tacit.posterior.file import file_content, open_posterior
-from tacit.posterior.nested import Comparison, compare_with
+from tacit.posterior.nested import NestedComparison, compare_with
 from tacit.posterior.parts import PosteriorParts
 from tacit.posterior.ranking import Rank, ranking_of
 from tacit.posterior.rows import Prediction, PriorRow, Row, central_interval, labels_of, row_of, two_moments
@@ -233,7 +233,7 @@ class Posterior:
         """Points for `predict`: all combinations of values of ``columns``; all else at the middle, or first level."""
         return points_grid(self, columns)
 
-    def compare(self, formula: str) -> Comparison:
+    def compare(self, formula: str) -> NestedComparison:
         """How much the release speaks for this model against a nested one, ``formula`` with some terms left out.
 
         By the evidence (marginal likelihood) of both on the release, of scores in rounds; see `tacit.posterior.nested`.

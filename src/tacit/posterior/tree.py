@@ -36,7 +36,7 @@ def read_evidence(text: str) -> tuple[Release | PublishedReports, ...]:
         else Release.from_plain(plain)
         for plain in plains
     )
-    about = [(plan.model, plan.schema) for one in found for plan in getattr(one, "plans", (one.plan,))]
+    about = [(plan.model.unchecked, plan.schema) for one in found for plan in getattr(one, "plans", (one.plan,))]
     if not found or any(one != about[0] for one in about):
         raise InputError("Expected the evidence of the posterior to be one or more pieces of one model and one schema.")
     releases = [one for one in found if isinstance(one, Release)]

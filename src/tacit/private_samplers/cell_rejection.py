@@ -96,7 +96,7 @@ class _Density:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class BoundedCells:
     """Boxes, each with exp(``constant`` - ``linear``.(theta - centre)) above the density in it."""
 
     low: Any
@@ -107,10 +107,10 @@ class Cells:
     gaps: Any
     longest: Any  # along which coefficient the gap is made
 
-    def take(self, places: Any) -> Cells:
+    def take(self, places: Any) -> BoundedCells:
         """Those at ``places``."""
         parts = (self.low, self.high, self.constant, self.linear, self.log_masses, self.gaps, self.longest)
-        return Cells(*(part[places] for part in parts))
+        return BoundedCells(*(part[places] for part in parts))
 
     def log_heights(self, theta: Any) -> Any:
         """The envelope at one point of each cell."""
@@ -126,7 +126,7 @@ class Cells:
         return np.clip(centre + np.where(self.linear < 0, -apart, apart), self.low, self.high)
 
 
-def split(density: _Density) -> Cells:
+def split(density: _Density) -> BoundedCells:
     """The cells."""
     reach = np.full((1, density.size), density.reach)
     cells = _bounded(density, -reach, reach)
@@ -148,14 +148,14 @@ def split(density: _Density) -> Cells:
         try:
             rest = cells.take(np.setdiff1d(np.arange(len(shares)), halved))
             new = _bounded(density, np.concatenate([low, second_low]), np.concatenate([first_high, high]))
-            cells = Cells(*(np.concatenate([getattr(rest, part), getattr(new, part)]) for part in parts))
+            cells = BoundedCells(*(np.concatenate([getattr(rest, part), getattr(new, part)]) for part in parts))
         except MemoryError:  # any cells will do
             break
         work += 2 * len(halved) * len(density.rows)
     return cells
 
 
-def _bounded(density: _Density, low: Any, high: Any) -> Cells:
+def _bounded(density: _Density, low: Any, high: Any) -> BoundedCells:
     """The envelope of each cell, in parts that fit into memory."""
     pieces = max(1, math.ceil(len(low) * len(density.rows) / _AT_ONCE))
     found = [
@@ -163,7 +163,7 @@ def _bounded(density: _Density, low: Any, high: Any) -> Cells:
         for part in zip(np.array_split(low, pieces), np.array_split(high, pieces), strict=True)
         if len(part[0])
     ]
-    return Cells(low, high, *(np.concatenate(part) for part in zip(*found, strict=True)))
+    return BoundedCells(low, high, *(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
 def _bounds(density: _Density, low: Any, high: Any) -> tuple[Any, ...]:
