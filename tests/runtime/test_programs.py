@@ -142,11 +142,25 @@ SHAPED = {
 }
 
 
+@pytest.fixture
+def no_cache_of_jax() -> Any:
+    """A program that JAX found in its own cache, where an earlier run has left it, cannot be kept."""
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    before = jax.config.values["jax_enable_compilation_cache"]
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()
+    yield
+    jax.config.update("jax_enable_compilation_cache", before)
+    compilation_cache.reset_cache()
+
+
 @pytest.mark.parametrize(
     "case", [name if "fresh" in name else pytest.param(name, marks=pytest.mark.slow) for name in SHAPED]
 )
 def test_another_n_and_epsilon_find_the_program_and_get_their_own_draws(
-    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_cache_of_jax: None
 ) -> None:
     """With the program of another release as with one of their own: the same draws, number by number."""
     model, schema, *sizes = SHAPED[case]
