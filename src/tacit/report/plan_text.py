@@ -22,8 +22,8 @@ from tacit.models.score_noise import ScoreNoise
 from tacit.plan import Plan
 from tacit.posterior.cut_rows import FEW_TABLES
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
-from tacit.privacy.basis import Basis
 from tacit.report.cohort_text import about_cohort
+from tacit.report.draw_cost import about_sampler
 from tacit.report.neighbour_text import about_n, everyone
 from tacit.schema import Category
 from tacit.statistics.clipped_scores import ClippedScores
@@ -136,15 +136,10 @@ def _explain_local(plan: Plan) -> list[str]:
     ]
 
 
-_BASIS = {
-    Basis.PROVED: "The guarantee is proved, for every table.",
-    Basis.ASSUMED: "The guarantee is assumed: nobody bounds how far such draws are from the density.",
-}
-
-
 def _explain_draws(plan: Plan) -> list[str]:
     calibrated = plan.calibrated_mechanism()
     said = calibrated.noise_parameters
+    assert isinstance(calibrated, PosteriorDraws)
     assert isinstance(said, DrawParameters)
     numbers = ", ".join(f"{name} = {value:.4g}" for name, value in said.numbers)
     drawn, source = _drawn(calibrated, said)
@@ -155,7 +150,7 @@ def _explain_draws(plan: Plan) -> list[str]:
         f"Releases: {drawn} of {said.parameters} number{'s' if said.parameters > 1 else ''} "
         f"({_some(calibrated.entries)}) from {source}, rounded to multiples of 1/{said.grid}, and the number of rows.",
         f"{'Descent' if isinstance(calibrated, DescentPoint) else 'Density'}: loss {said.loss}, {numbers}; drawn by "
-        f"{said.sampler}. {_BASIS[calibrated.basis]} A draw that fails is released as a failure.",
+        f"{said.sampler}. {about_sampler(calibrated, plan.budget)} A draw that fails is released as a failure.",
         *_about_chain(calibrated),
         f"Promises: {plan.promise.symbols}. {promise}",
         f"Assumes: {'; '.join(calibrated.assumes)}.",
