@@ -162,3 +162,33 @@ def test_what_is_released_about_neighbours_keeps_the_promise():
     attack = Attack(false_positives=wrong[0], negatives=3000, false_negatives=wrong[1], positives=3000)
     proved = epsilon_lower_bound(attack, delta=0.0, confidence=1 - 1e-6)
     assert 0.25 < proved <= 1.0
+
+
+@pytest.mark.parametrize(("factor", "kept"), [(1.0, True), (1.3, False)], ids=["as it is", "too much weight"])
+def test_neighbouring_files_are_no_further_apart_than_a_draw_s_range(factor, kept, tmp_path, monkeypatch):
+    """From two CSV files that differ in one row far out, 10,000 draws each at a range of 1 a draw.
+
+    The two log ratios of the share with a positive coefficient lie in an interval of length 1, here 0.91 of it. Five
+    standard errors are allowed: a false alarm has a probability below 1e-6. A weight 1.3 times too large is caught.
+    """
+    count = 10_000
+    schema = tacit.Schema(ill=["no", "yes"], dose={"bounds": [-1, 1], "clamp": False})
+    drawing = tacit.PosteriorSample(loss="beta-divergence", sampler="rejection", draws=count)
+    plan = tacit.Plan(tacit.LogisticRegression("ill ~ dose"), schema, tacit.PureDP(count), drawing)
+    as_it_is = cells.draw_in_cells
+
+    def heavier(x, y, *, weight, **said):
+        return as_it_is(x, y, weight=factor * weight, **said)
+
+    monkeypatch.setattr(cells, "draw_in_cells", heavier)
+    shares = []
+    for answer in ("yes", "no"):
+        file = tmp_path / f"{answer}.csv"
+        file.write_text(f"ill,dose\nno,-0.9\n{answer},50\n")
+        release = tacit.privatize(file, plan, ledger=None)
+        shares.append(np.mean(np.reshape(release.values, (count, 2))[:, 1] > 0))
+    p, q = shares
+    error = math.sqrt(sum((1 - s) / s + s / (1 - s) for s in shares) / count)
+    found = math.log(p / q) + math.log((1 - q) / (1 - p))
+    assert (found <= 1 + 5 * error) is kept
+    assert found > 0.8
