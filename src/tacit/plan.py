@@ -24,6 +24,7 @@ from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, Mechanism, NoiseParameters
 from tacit.mechanisms.registry import DEFAULT, default_mechanism, mechanism_from_plain
+from tacit.mechanisms.request import Request
 from tacit.models.model import Model
 from tacit.models.registry import DRAWN, FAMILIES, OWN, SCORED
 from tacit.models.regression import Regression
@@ -157,10 +158,14 @@ class Plan:
             self.budget, basis=self.calibrated_mechanism().basis, assumes=self.calibrated_mechanism().assumes
         )
 
+    @property
+    def _request(self) -> Request:
+        return Request(self.model, self.schema, self.budget, filtered=self.row_filter is not None)
+
     @cached_property
     def _calibrated(self) -> CalibratedMechanism | LocalRandomizer:
         """What meets the budget. Calibrated once, when the plan is made, and kept with the plan, also by pickle."""
-        return self.mechanism.calibrated(self.model, self.schema, self.budget, filtered=self.row_filter is not None)
+        return self.mechanism.calibrated(self._request)
 
     def calibrated_mechanism(self, noise_parameters: NoiseParameters | None = None) -> CalibratedMechanism:
         """The way across the boundary: what is read, released and paid; ``noise_parameters`` is one that a release
@@ -171,9 +176,7 @@ class Plan:
         return (
             own
             if noise_parameters in (None, own.noise_parameters)
-            else mechanism.checked(
-                self.model, self.schema, self.budget, noise_parameters, filtered=self.row_filter is not None
-            )
+            else mechanism.checked(self._request, noise_parameters)
         )
 
     def central(self) -> Central:

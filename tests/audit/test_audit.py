@@ -112,8 +112,8 @@ def test_the_command_fails_for_a_broken_promise(tmp_path, monkeypatch):
 
     right = AddNoise.calibrated_mechanism
 
-    def half(self, model, schema, budget, noise_parameters=None, *, filtered=False):
-        found = right(self, model, schema, budget, filtered=filtered)
+    def half(self, request, noise_parameters=None):
+        found = right(self, request)
         said = found.event()
         monkeypatch.setattr(NoisySums, "event", lambda self: said)
         return replace(found, noise=replace(found.noise, scales=tuple(s // 2 for s in found.noise.scales)))
@@ -138,8 +138,8 @@ class Unheard(AddNoise):
     kind: ClassVar[str] = "unheard"
     half: bool = False
 
-    def calibrated_mechanism(self, model, schema, budget, noise_parameters=None, *, filtered=False):
-        found = AddNoise.calibrated_mechanism(self, model, schema, budget, filtered=filtered)
+    def calibrated_mechanism(self, request, noise_parameters=None):
+        found = AddNoise.calibrated_mechanism(self, request)
         return Opaque(found, self.half)
 
 

@@ -42,8 +42,8 @@ class BrokenNoise(AddNoise):
 
     change: Callable[..., NoisySums] = field(default=lambda right, budget: right)
 
-    def calibrated_mechanism(self, model, schema, budget, noise_parameters=None, *, filtered=False):
-        return self.change(super().calibrated_mechanism(model, schema, budget, filtered=filtered), budget)
+    def calibrated_mechanism(self, request, noise_parameters=None):
+        return self.change(super().calibrated_mechanism(request), request.budget)
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class BrokenLocal(Local):
 
     change: Callable[..., Any] = field(default=lambda right, budget: right)
 
-    def calibrated(self, model, schema, budget, *, filtered=False):
-        found = super().calibrated(model, schema, budget, filtered=filtered)
-        return LocalRandomizer(found.schema, found.encoder, self.change(found.protocol, budget))
+    def calibrated(self, request):
+        found = super().calibrated(request)
+        return LocalRandomizer(found.schema, found.encoder, self.change(found.protocol, request.budget))
 
 
 def claim(budget):

@@ -47,8 +47,8 @@ class BrokenSample(PosteriorSample):
 
     change: Callable[..., PosteriorDraws] = field(default=lambda right: right)
 
-    def calibrated_mechanism(self, model, schema, budget, noise_parameters=None, *, filtered=False):
-        return self.change(super().calibrated_mechanism(model, schema, budget, filtered=filtered))
+    def calibrated_mechanism(self, request, noise_parameters=None):
+        return self.change(super().calibrated_mechanism(request))
 
 
 def _weighted(right, weight):

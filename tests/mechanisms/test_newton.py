@@ -17,6 +17,7 @@ from score_toy import BUDGETS, MODELS, SCHEMA, csv, plan, rows
 from tacit.errors import InputError
 from tacit.mechanisms import newton
 from tacit.mechanisms.newton import Newton
+from tacit.mechanisms.request import Request
 from tacit.models.score_noise import ScoreNoise
 from tacit.release import Release
 from tacit.statistics.score_sums import POINT_UNIT
@@ -224,7 +225,9 @@ def test_what_was_paid_for_can_be_read_at_every_size_of_budget_and_point(model, 
                 calibrated.noise_parameters.noise,
                 tuple(calibrated.round_at(k, point) for k, point in enumerate(points)),
             )
-            assert made.central().checked(made.model, SCHEMA, budget, noise_parameters).event().satisfies(budget)
+            assert (
+                made.central().checked(Request(made.model, SCHEMA, budget), noise_parameters).event().satisfies(budget)
+            )
 
 
 def test_check_prints_the_rounds_their_shares_and_their_noise():

@@ -10,15 +10,13 @@ from tacit.errors import InputError, did_you_mean, expected
 from tacit.mechanisms.mechanism import CalibratedMechanism, Central, NoiseParameters
 from tacit.mechanisms.person import KEYS, Person, person_from_plain
 from tacit.mechanisms.record_moves import UnitOfPrivacy
-from tacit.models.model import Model
+from tacit.mechanisms.request import Request
 from tacit.noise.entropy import Entropy
 from tacit.noise.noise import Noise
 from tacit.noise.registry import NOISES, noise_for
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
-from tacit.privacy.guarantees import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
-from tacit.schema import Schema
 from tacit.statistics.accumulator import Sums
 from tacit.statistics.statistic import Statistic
 
@@ -123,20 +121,13 @@ class AddNoise(Central):
         """Every statistic says how long one record's vector is (`Statistic.addition`)."""
         return True
 
-    def calibrated_mechanism(
-        self,
-        model: Model,
-        schema: Schema,
-        budget: Guarantee,
-        noise_parameters: NoiseParameters | None = None,
-        *,
-        filtered: bool = False,
-    ) -> NoisySums:
+    def calibrated_mechanism(self, request: Request, noise_parameters: NoiseParameters | None = None) -> NoisySums:
         """The model's statistic with the least noise for the budget, or with the noise that a release has."""
+        model, budget = request.model, request.budget
         if not model.methods:  # a release of it could be paid for and never be inferred
             raise expected("kind", self.kind, f'of [mechanism] to be "posterior-sample" for family {model.family}')
-        record = UnitOfPrivacy(budget.neighbours, self.unit, filtered)
-        statistic = record.released(model.statistic(schema))
+        record = UnitOfPrivacy(budget.neighbours, self.unit, request.filtered)
+        statistic = record.released(model.statistic(request.schema))
         sensitivity = record.moves(statistic)
         noise = noise_for(budget, sensitivity, self.law) if noise_parameters is None else noise_parameters
         if not isinstance(noise, Noise) or self.law not in (None, noise.kind):

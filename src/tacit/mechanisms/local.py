@@ -10,6 +10,7 @@ from tacit.bibliography import KULKARNI_2022, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Mechanism
 from tacit.mechanisms.person import Person
+from tacit.mechanisms.request import Request
 from tacit.models.cohort import Cohort
 from tacit.models.local import LocalModel
 from tacit.models.model import Model, Prior
@@ -60,8 +61,9 @@ class Local(Mechanism):
         """The family's; of coefficients alone where people report scores, which say nothing else."""
         return ScorePrior() if self.protocol == SCORES else model.default_prior(schema)
 
-    def calibrated(self, model: Model, schema: Schema, budget: Guarantee, *, filtered: bool = False) -> LocalRandomizer:
+    def calibrated(self, request: Request) -> LocalRandomizer:
         """What a device does under this plan."""
+        model, schema, budget = request.model, request.schema, request.budget
         if not isinstance(model, LocalModel):
             raise expected("family", model.family, "to be one that local reports can be about")
         known = model.protocols(schema)

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Protocol, Self
 from tacit.bibliography import Paper
 from tacit.errors import expected
 from tacit.mechanisms.person import Person
+from tacit.mechanisms.request import Request
 from tacit.models.model import Model, Prior
 from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
-from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.schema import Schema
 from tacit.statistics.accumulator import Accumulator
@@ -181,13 +181,8 @@ class Mechanism(ABC):
         return model.default_prior(schema)
 
     @abstractmethod
-    def calibrated(
-        self, model: Model, schema: Schema, budget: Guarantee, *, filtered: bool = False
-    ) -> CalibratedMechanism | LocalRandomizer:
-        """What a holder or a device does under a plan; refuses what does not fit together or misses the budget.
-
-        ``filtered``: rows count only under a condition.
-        """
+    def calibrated(self, request: Request) -> CalibratedMechanism | LocalRandomizer:
+        """What a holder or a device does under a plan; refuses what does not fit together or misses the budget."""
 
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
@@ -208,35 +203,21 @@ class Central(Mechanism):
 
     @abstractmethod
     def calibrated_mechanism(
-        self,
-        model: Model,
-        schema: Schema,
-        budget: Guarantee,
-        noise_parameters: NoiseParameters | None = None,
-        *,
-        filtered: bool = False,
+        self, request: Request, noise_parameters: NoiseParameters | None = None
     ) -> CalibratedMechanism:
-        """The way across for a plan; ``noise_parameters`` is read from a release, or left out to be calibrated to
-        ``budget``.
+        """The way across for a plan; ``noise_parameters`` is read from a release, or left out to be calibrated to the
+        budget.
         """
 
     @abstractmethod
     def noise_parameters_from_plain(self, plain: object) -> NoiseParameters:
         """Read a release's distribution."""
 
-    def checked(
-        self,
-        model: Model,
-        schema: Schema,
-        budget: Guarantee,
-        noise_parameters: NoiseParameters | None,
-        *,
-        filtered: bool = False,
-    ) -> CalibratedMechanism:
+    def checked(self, request: Request, noise_parameters: NoiseParameters | None) -> CalibratedMechanism:
         """`calibrated_mechanism`, whose event meets the budget. A release's distribution need not be what today's code
         would choose.
         """
-        found = self.calibrated_mechanism(model, schema, budget, noise_parameters, filtered=filtered)
+        found, budget = self.calibrated_mechanism(request, noise_parameters), request.budget
         if not found.event().satisfies(budget):
             if noise_parameters is None:
                 raise expected(
@@ -249,8 +230,6 @@ class Central(Mechanism):
             )
         return found
 
-    def calibrated(
-        self, model: Model, schema: Schema, budget: Guarantee, *, filtered: bool = False
-    ) -> CalibratedMechanism:
+    def calibrated(self, request: Request) -> CalibratedMechanism:
         """The way across with the least noise."""
-        return self.checked(model, schema, budget, None, filtered=filtered)
+        return self.checked(request, None)

@@ -19,6 +19,7 @@ from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Central, NoiseParameters
 from tacit.mechanisms.person import KEYS, ROW, Person, person_from_plain
 from tacit.mechanisms.record_moves import UnitOfPrivacy
+from tacit.mechanisms.request import Request
 from tacit.mechanisms.round_prices import check_rounds, whole_price
 from tacit.mechanisms.score_rounds import NextPoint, ScoreRounds
 from tacit.models.likelihood_model import LikelihoodModel
@@ -117,18 +118,11 @@ class Newton(Central):
         shares, matrix = (tuple(map(Fraction, some or other)) for some, other in zip(given, usual, strict=True))
         return tuple(share / sum(shares) for share in shares), matrix
 
-    def calibrated_mechanism(
-        self,
-        model: Model,
-        schema: Schema,
-        budget: Guarantee,
-        noise_parameters: NoiseParameters | None = None,
-        *,
-        filtered: bool = False,
-    ) -> ScoreRounds:
+    def calibrated_mechanism(self, request: Request, noise_parameters: NoiseParameters | None = None) -> ScoreRounds:
         """The model's scores in rounds for the budget, or the rounds that a release has."""
         if noise_parameters is not None and not isinstance(noise_parameters, ScoreNoise):
             raise expected("rounds", noise_parameters.kind, f"to be {ScoreNoise.kind}")
+        model, schema, budget = request.model, request.schema, request.budget
         laplace = isinstance(budget, PureDP)
         own, step = self._of_family(model, schema)
         price = whole_price(budget, self.kind)
@@ -141,7 +135,7 @@ class Newton(Central):
             count = len(noise_parameters.rounds)
             shares = (Fraction(1, count),) * count
             matrix = tuple(Fraction(1, 2) if one.matrix else Fraction(0) for one in noise_parameters.rounds)
-        record = UnitOfPrivacy(budget.neighbours, self.unit, filtered)
+        record = UnitOfPrivacy(budget.neighbours, self.unit, request.filtered)
         if isinstance(sums, ClippedScores) and not record.n_is_public:
             raise expected(
                 "family",

@@ -28,6 +28,7 @@ from typing import Any
 
 from tacit.infer import check_settings, posterior_arrays
 from tacit.mechanisms.add_noise import AddNoise
+from tacit.mechanisms.request import Request
 from tacit.models.model import Problem, Site
 from tacit.posterior import Posterior
 from tacit.privacy.guarantees import PureDP
@@ -64,7 +65,7 @@ def split_uncertainty(posterior: Posterior, replicas: Replicas, *, seed: int = 0
     several = own and len(replicas.places) > 1
     if "naive" not in model.methods or (several and not model.methods["naive"].sites):
         return []
-    noise = AddNoise().calibrated_mechanism(model, schema, PureDP(1.0)).noise  # which the naive method ignores
+    noise = AddNoise().calibrated_mechanism(Request(model, schema, PureDP(1.0))).noise  # which the naive method ignores
     every = slice(None, None, max(1, len(replicas.draws) // _REPLICAS))
     sums = [
         _of_known_n(part[every], place.n, posterior) for part, place in zip(replicas.sums, replicas.places, strict=True)

@@ -12,9 +12,7 @@ from tacit.mechanisms.dp_sgd.descent import DescentLoss, descent_loss
 from tacit.mechanisms.dp_sgd.descent_settings import KEYS, DescentSettings
 from tacit.mechanisms.mechanism import NoiseParameters
 from tacit.mechanisms.posterior_sample.posterior_sample import Drawing, PosteriorDraws, plain_value
-from tacit.models.model import Model
-from tacit.privacy.guarantees import Guarantee
-from tacit.schema import Schema
+from tacit.mechanisms.request import Request
 
 
 @dataclass(frozen=True)
@@ -44,18 +42,10 @@ class DPSGD(DescentSettings, Drawing):
         """One point."""
         return 1
 
-    def calibrated_mechanism(
-        self,
-        model: Model,
-        schema: Schema,
-        budget: Guarantee,
-        noise_parameters: NoiseParameters | None = None,
-        *,
-        filtered: bool = False,
-    ) -> DescentPoint:
+    def calibrated_mechanism(self, request: Request, noise_parameters: NoiseParameters | None = None) -> DescentPoint:
         """The descent with noise calibrated to the budget, or with the numbers that a release has."""
-        loss = descent_loss(model, schema, self)
-        drawn = self.drawn(loss, budget, noise_parameters, named=self.loss, draws=1, grid=self.grid)
+        loss = descent_loss(request.model, request.schema, self)
+        drawn = self.drawn(loss, request.budget, noise_parameters, named=self.loss, draws=1, grid=self.grid)
         return DescentPoint(loss, drawn)
 
     def to_plain(self) -> dict[str, Any]:

@@ -13,13 +13,12 @@ from tacit.mechanisms.person import Person
 from tacit.mechanisms.posterior_sample.loss import CONVERGED, DrawSettings, Loss
 from tacit.mechanisms.posterior_sample.registry import loss_for, loss_kind
 from tacit.mechanisms.posterior_sample.row_loss import RowLoss
+from tacit.mechanisms.request import Request
 from tacit.models.draw_parameters import FAILED, DrawParameters
-from tacit.models.model import Model
 from tacit.noise.entropy import Entropy
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event
 from tacit.privacy.guarantees import ApproxDP, Guarantee
-from tacit.schema import Schema
 from tacit.statistics.accumulator import Accumulator
 
 _LARGEST = 2**61  # of a rounded number: what lies beyond counts as a failure
@@ -188,20 +187,12 @@ class PosteriorSample(DrawSettings, Drawing):
         """Not where the covariates are taken for public."""
         return self.private == "record"
 
-    def calibrated_mechanism(
-        self,
-        model: Model,
-        schema: Schema,
-        budget: Guarantee,
-        noise_parameters: NoiseParameters | None = None,
-        *,
-        filtered: bool = False,
-    ) -> PosteriorDraws:
+    def calibrated_mechanism(self, request: Request, noise_parameters: NoiseParameters | None = None) -> PosteriorDraws:
         """The loss with numbers calibrated to the budget, or with the numbers that a release has."""
-        loss = loss_for(model, schema, self)
+        loss = loss_for(request.model, request.schema, self)
         if not self.earlier:
-            self._check_basis(loss, budget)
-        drawn = self.drawn(loss, budget, noise_parameters, named=self.loss, draws=self.draws, grid=self.grid)
+            self._check_basis(loss, request.budget)
+        drawn = self.drawn(loss, request.budget, noise_parameters, named=self.loss, draws=self.draws, grid=self.grid)
         return PosteriorDraws(loss, drawn)
 
     def _check_basis(self, loss: Loss, budget: Guarantee) -> None:

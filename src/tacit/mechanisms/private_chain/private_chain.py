@@ -14,9 +14,7 @@ from tacit.mechanisms.posterior_sample.beta_divergence import KEYS
 from tacit.mechanisms.posterior_sample.posterior_sample import Drawing, PosteriorDraws, plain_value
 from tacit.mechanisms.private_chain.chain import ChainLoss, chain_loss
 from tacit.mechanisms.private_chain.chain_settings import ChainSettings
-from tacit.models.model import Model
-from tacit.privacy.guarantees import Guarantee
-from tacit.schema import Schema
+from tacit.mechanisms.request import Request
 
 
 @dataclass(frozen=True)
@@ -42,18 +40,12 @@ class PrivateChain(ChainSettings, Drawing):
         """Where the chains are compared."""
         return (JEWSON_2023,)
 
-    def calibrated_mechanism(
-        self,
-        model: Model,
-        schema: Schema,
-        budget: Guarantee,
-        noise_parameters: NoiseParameters | None = None,
-        *,
-        filtered: bool = False,
-    ) -> ChainDraws:
+    def calibrated_mechanism(self, request: Request, noise_parameters: NoiseParameters | None = None) -> ChainDraws:
         """The chain with noise calibrated to the budget, or with the numbers that a release has."""
-        loss = chain_loss(model, schema, self)
-        drawn = self.drawn(loss, budget, noise_parameters, named=loss.settings.loss, draws=self.draws, grid=self.grid)
+        loss = chain_loss(request.model, request.schema, self)
+        drawn = self.drawn(
+            loss, request.budget, noise_parameters, named=loss.settings.loss, draws=self.draws, grid=self.grid
+        )
         return ChainDraws(loss, drawn)
 
     def to_plain(self) -> dict[str, Any]:
