@@ -20,11 +20,11 @@ So the largest of the bounds for y = 0, ..., 8 and of the last one is an upper b
 until it is within 1e-6/beta of a value that is reached; R(y) >= 1/beta. []
 
 With a table. `CountsRange` is the range of the loss l^ with the table's I^ in place of I, mu between the table's ends.
-Proof: up to the table's limit l^ is off by ERROR / beta at most, which moves both ends of the range. Beyond it I^ itself
-is searched, which falls, too. A count y >= 9 has l^ >= -f_y^b / b >= -m^b / b there. Nothing of this exceeds 1/b by more
-than 2 ERROR / beta, so min(., 1/b) may still be taken: beyond a limit of 1 or more f_y(mu) <= e^-1 for every y (at y = 0
-it is e^-mu, and for y >= 1 at most f_y(y) <= f_1(1)), so -l^ <= e^-b / b < 1 / (beta b), as 1 + b < e^b, and l^ <=
-1/beta as I^ <= 1. []
+Proof: up to the table's limit l^ is off by ERROR / beta at most, which moves both ends of the range. Beyond it I^
+itself is searched, which falls, too. A count y >= 9 has l^ >= -f_y^b / b >= -m^b / b there. Nothing of this exceeds 1/b
+by more than 2 ERROR / beta, so min(., 1/b) may still be taken: beyond a limit of 1 or more f_y(mu) <= e^-1 for every y
+(at y = 0 it is e^-mu, and for y >= 1 at most f_y(y) <= f_1(1)), so -l^ <= e^-b / b < 1 / (beta b), as 1 + b < e^b, and
+l^ <= 1/beta as I^ <= 1. []
 """
 
 from __future__ import annotations
