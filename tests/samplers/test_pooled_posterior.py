@@ -189,7 +189,7 @@ def simplex_data(items, n, draw_reports, seed):
     truths, released = [], []
     for _ in range(DATASETS):
         theta = rng.dirichlet(np.ones(items))
-        truths.append({"theta": theta})
+        truths.append({"log_theta": np.log(theta)})
         released.append(draw_reports(rng.choice(items, size=n, p=theta), rng))
     return released, _stacked(truths)
 
@@ -244,7 +244,7 @@ def test_an_expansion_has_the_posterior_of_the_table(epsilon, n):
     }
     settings = SamplerSettings(warmup=300, draws=1_000)
     found = [run(simplex_chain(np.ones(items), [one], settings), [x], chains=4, seed=1)[0] for one, x in sides.items()]
-    table, series = (np.asarray(draws["theta"])[0].reshape(-1, items) for draws in found)
+    table, series = (np.exp(draws["log_theta"])[0].reshape(-1, items) for draws in found)
     assert np.abs(series.mean(axis=0) - table.mean(axis=0)).max() < 0.1 * table.std(axis=0).min()
     assert np.abs(series.std(axis=0) / table.std(axis=0) - 1).max() < 0.1
 

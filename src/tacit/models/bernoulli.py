@@ -185,25 +185,29 @@ def _exact(problem: Problem, settings: SamplerSettings) -> Chain:
 
 
 def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
-    """Where n is not public: Gibbs sweeps over both latent counts, whose sum it is."""
+    """Where n is not public: both latent counts, whose sum it is."""
+    import jax
+
     prior = problem.prior
     assert isinstance(prior, BetaPrior)
 
-    def described(key: Any, shares: Any, counts: Any) -> Arrays:
-        return {"theta": shares[:, 1], "count": counts[:, 0, 1]}
+    def described(key: Any, logs: Any, counts: Any) -> Arrays:
+        return {"theta": jax.nn.softmax(logs)[:, 1], "count": counts[:, 0, 1]}
 
     return free_counts_chain(problem, [[prior.b, prior.a]], described, settings)
 
 
 def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     """NUTS on theta, for local reports and for several sites; central counts by the central limit theorem."""
+    import jax.numpy as jnp
+
     prior = problem.prior
     assert isinstance(prior, BetaPrior)
     chain = shares_chain(problem, (prior.b, prior.a), settings)
 
     def second(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         draws, info = chain(key, released)
-        return {"theta": draws["theta"][:, 1]}, info
+        return {"theta": jnp.exp(draws["log_theta"][:, 1])}, info
 
     return second
 

@@ -18,6 +18,7 @@ from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Model, Prior, Problem
 from tacit.models.support import POSITIVE, SHARES
+from tacit.numerics.dirichlet import draw_shares
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
@@ -107,7 +108,7 @@ class Categorical(Model, LocalModel, ConjugateModel):
         """Theta from its Dirichlet prior."""
         assert isinstance(prior, DirichletPrior)
         rows = prior.rows(len(schema.category(self.column).levels))
-        return {"theta": rng.dirichlet(rows[rng.integers(len(rows))])}
+        return {"theta": draw_shares(rng, rows[rng.integers(len(rows))])}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         levels = schema.category(self.column).levels
@@ -208,7 +209,10 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     concentrations = np.array(prior.rows(levels))
     if problem.unknown_n:
         return free_counts_chain(
-            problem, concentrations, lambda key, shares, counts: {"theta": shares, "count": counts[:, 0]}, settings
+            problem,
+            concentrations,
+            lambda key, logs, counts: {"theta": jax.nn.softmax(logs), "count": counts[:, 0]},
+            settings,
         )
     entry_of = np.zeros(levels, int)
     entry_of[list(statistic.counted)] = range(len(statistic.counted))
@@ -256,11 +260,19 @@ def concentration_given(key: Any, counts: Any, concentrations: Any) -> Any:
 
 def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     """NUTS on the shares, for local reports and for several sites; central counts by the central limit theorem."""
+    import jax.numpy as jnp
+
     prior = problem.prior
     assert isinstance(prior, DirichletPrior)
     model = problem.model
     assert isinstance(model, Categorical)
-    return shares_chain(problem, prior.rows(len(problem.schema.category(model.column).levels)), settings)
+    chain = shares_chain(problem, prior.rows(len(problem.schema.category(model.column).levels)), settings)
+
+    def shares(key: Any, released: Any) -> tuple[Arrays, Arrays]:
+        draws, info = chain(key, released)
+        return {"theta": jnp.exp(draws["log_theta"])}, info
+
+    return shares
 
 
 def _naive(problem: Problem, settings: SamplerSettings) -> Chain:

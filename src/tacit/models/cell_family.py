@@ -24,6 +24,7 @@ from tacit.models.levels import LEVEL_PROTOCOLS, level_summary, shares_chain
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Model, Prior, Problem
 from tacit.models.sparse_prior import SparseDirichletPrior
+from tacit.numerics.dirichlet import draw_shares, shares_of_logs
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import Encoder, LocalRandomizer
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
@@ -62,7 +63,9 @@ class CellFamily(Model, LocalModel):
 
     @abstractmethod
     def described(self, key: Any, shares: Any, counts: Any | None, schema: Schema) -> Arrays:
-        """Draws by name from ``shares`` (draws, groups, cells), which add up to 1, and the rows' ``counts``."""
+        """Draws by name from ``shares`` (draws, groups, cells), which add up to 1 in each group, and the rows'
+        ``counts``.
+        """
 
     def to_plain(self) -> dict[str, Any]:
         """The ``[model]`` table; tuples are lists."""
@@ -81,17 +84,17 @@ class CellFamily(Model, LocalModel):
         return SparseDirichletPrior(None if self.table(schema).cells >= _MANY else 1.0)
 
     @abstractmethod
-    def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
-        """The parameters that shares of all cells, (groups, cells in each), amount to."""
+    def parameters_of(self, shares: Any, schema: Schema, rng: Any) -> Arrays:
+        """The parameters that ``shares`` (groups, cells in each), which add up to 1 in each group, amount to."""
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
         """From the shares of all cells, which follow their Dirichlet prior."""
-        return self.parameters_of(self.cell_shares(prior, schema, rng), schema, rng)
+        return self.parameters_of(self.cell_shares(prior, schema, rng)[0], schema, rng)
 
     def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         """Rows from the same shares, the sizes of the groups included."""
-        cells = self.cell_shares(prior, schema, rng)
-        return self.parameters_of(cells, schema, rng), self.cell_rows(cells, schema, n, rng)
+        shares, groups = self.cell_shares(prior, schema, rng)
+        return self.parameters_of(shares, schema, rng), self.cell_rows(groups[:, None] * shares, schema, n, rng)
 
     def concentrations(self, prior: Prior, schema: Schema) -> Any:
         """The concentrations of all cells that are equally likely, one row each; of bins see `binned_prior`."""
@@ -101,10 +104,11 @@ class CellFamily(Model, LocalModel):
             return binned_concentrations(table.inner.places, table.shape[0])
         return prior.rows(table.cells)
 
-    def cell_shares(self, prior: Prior, schema: Schema, rng: Any) -> Any:
-        """The shares of all cells from the prior, (groups, cells in each)."""
-        table, rows = self.table(schema), self.concentrations(prior, schema)
-        return rng.dirichlet(rows[rng.integers(len(rows))]).reshape(table.shape)
+    def cell_shares(self, prior: Prior, schema: Schema, rng: Any) -> tuple[Any, Any]:
+        """The shares of cells within their group from the prior, (groups, cells in each), and those of the groups."""
+        rows = self.concentrations(prior, schema)
+        own = rows[rng.integers(len(rows))].reshape(self.table(schema).shape)
+        return draw_shares(rng, own), draw_shares(rng, own.sum(axis=1))
 
     def cell_rows(self, shares: Any, schema: Schema, n: int, rng: Any) -> Arrays:
         """n rows whose cells have these shares."""
@@ -178,6 +182,13 @@ def _table(problem: Problem) -> tuple[CellFamily, CellTable]:
     return model, table
 
 
+def _within(logs: Any, table: CellTable) -> Any:
+    """The shares within each group, (draws, groups, cells), from the logarithms of numbers in proportion to them."""
+    import jax.numpy as jnp
+
+    return shares_of_logs(logs.reshape(-1, *table.shape), jnp)
+
+
 def _whole(released: Any, table: CellTable, n: Any) -> Any:
     """The released counts with, for two cells, the one that n implies put in front."""
     import jax.numpy as jnp
@@ -199,9 +210,9 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
     concentrations = np.array(model.concentrations(problem.prior, problem.schema))
     if problem.unknown_n:
 
-        def free(key: Any, shares: Any, counts: Any) -> Arrays:
-            shares, counts = shares.reshape(-1, *table.shape), counts.reshape(-1, len(sites), *table.shape)
-            return described_sites(model, key, shares, counts, problem.schema)
+        def free(key: Any, logs: Any, counts: Any) -> Arrays:
+            counts = counts.reshape(-1, len(sites), *table.shape)
+            return described_sites(model, key, _within(logs, table), counts, problem.schema)
 
         return free_counts_chain(problem, concentrations, free, settings)
     entry_of = np.zeros(table.cells, int)
@@ -239,8 +250,8 @@ def _gibbs(problem: Problem, settings: SamplerSettings) -> Chain:
         counts = plausible_counts(for_first, first, variances, sizes, concentrations)
         counts, _ = jax.lax.scan(step, counts, jax.random.split(for_warmup, settings.warmup))
         _, (alphas, counts) = jax.lax.scan(step, counts, jax.random.split(for_draws, settings.draws))
-        shares = jax.random.dirichlet(for_shares, alphas + jnp.sum(counts, axis=1))
-        shares, counts = shares.reshape(-1, *table.shape), counts.reshape(-1, len(sites), *table.shape)
+        shares = _within(jax.random.loggamma(for_shares, alphas + jnp.sum(counts, axis=1)), table)
+        counts = counts.reshape(-1, len(sites), *table.shape)
         return described_sites(model, for_rest, shares, counts, problem.schema), {}
 
     return chain
@@ -295,7 +306,7 @@ def _shares(problem: Problem, settings: SamplerSettings) -> Chain:
     def described(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         for_chain, for_rest = jax.random.split(key)
         draws, info = chain(for_chain, released)
-        return model.described(for_rest, draws["theta"].reshape(-1, *table.shape), None, problem.schema), info
+        return model.described(for_rest, _within(draws["log_theta"], table), None, problem.schema), info
 
     return described
 
@@ -317,7 +328,7 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
         keys = jax.random.split(for_alpha, settings.draws)
         alpha = jax.vmap(lambda key: concentration_given(key, counts, rows))(keys)
         counts = jnp.broadcast_to(counts, (settings.draws, *counts.shape))
-        shares = jax.random.dirichlet(for_shares, alpha + counts).reshape(-1, *table.shape)
+        shares = _within(jax.random.loggamma(for_shares, alpha + counts), table)
         return model.described(for_rest, shares, counts.reshape(-1, *table.shape), problem.schema), {}
 
     return chain

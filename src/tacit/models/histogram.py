@@ -62,11 +62,10 @@ class Histogram(CellFamily):
         assert isinstance(inner, Bins)
         return inner.edges
 
-    def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
+    def parameters_of(self, shares: Any, schema: Schema, rng: Any) -> Arrays:
         """Shares in each group, and those above each edge."""
         import numpy as np
 
-        shares = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1e-300)
         above = 1 - np.cumsum(shares, axis=1)[:, :-1]
         found = {"share": shares, "above": np.clip(above, 0, 1)}
         return {k: v[0] if self.by is None else v for k, v in found.items()}
@@ -84,9 +83,8 @@ class Histogram(CellFamily):
         """Shares within each group."""
         import jax.numpy as jnp
 
-        own = shares / jnp.maximum(jnp.sum(shares, axis=2, keepdims=True), 1e-300)
-        above = jnp.clip(1 - jnp.cumsum(own, axis=2)[:, :, :-1], 0, 1)
-        found = {"share": own, "above": above, **({} if counts is None else {"count": counts})}
+        above = jnp.clip(1 - jnp.cumsum(shares, axis=2)[:, :, :-1], 0, 1)
+        found = {"share": shares, "above": above, **({} if counts is None else {"count": counts})}
         return {k: v[:, 0] if self.by is None else v for k, v in found.items()}
 
     @property

@@ -41,7 +41,9 @@ def level_summary(randomizer: LocalRandomizer, reports: Any) -> Any:
 
 
 def shares_chain(problem: Problem, concentrations: Any, settings: SamplerSettings) -> Chain:
-    """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem."""
+    """NUTS on the shares, all pieces of evidence together; central counts by the central limit theorem. Draws:
+    ``log_theta``.
+    """
     from tacit.samplers.pooled_posterior import simplex_chain
 
     return simplex_chain(concentrations, share_pieces(problem), settings)

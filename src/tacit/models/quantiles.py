@@ -79,12 +79,12 @@ class Quantiles(CellFamily):
         """Bins in each group; rows at a bound are counted apart."""
         return CellTable(bins_of(self.column, self.edges, schema, ends=True), factors_of(self.by, schema))
 
-    def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
+    def parameters_of(self, shares: Any, schema: Schema, rng: Any) -> Arrays:
         """Where the shares put the quantiles."""
         import numpy as np
 
-        uniform = rng.random((1, len(cells)))
-        found = _quantiles(cells[None], uniform, self._edges(schema), np.array(self.probabilities), np)[0]
+        uniform = rng.random((1, len(shares)))
+        found = _quantiles(shares[None], uniform, self._edges(schema), np.array(self.probabilities), np)[0]
         return {"quantile": found[0] if self.by is None else found}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:

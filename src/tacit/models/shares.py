@@ -61,11 +61,9 @@ class Shares(CellFamily):
         levels = tuple(map(str, schema.category(self.column).levels))
         return CellTable(Factors((self.column,), (levels,)), factors_of(self.by, schema))
 
-    def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
+    def parameters_of(self, shares: Any, schema: Schema, rng: Any) -> Arrays:
         """Shares in each group."""
-        import numpy as np
-
-        return {"share": cells / np.maximum(cells.sum(axis=1, keepdims=True), 1e-300)}
+        return {"share": shares}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Groups as large as their counts say, or equal."""
@@ -78,10 +76,7 @@ class Shares(CellFamily):
 
     def described(self, key: Any, shares: Any, counts: Any | None, schema: Schema) -> Arrays:
         """Shares within each group."""
-        import jax.numpy as jnp
-
-        own = shares / jnp.maximum(jnp.sum(shares, axis=2, keepdims=True), 1e-300)
-        return {"share": own, **({} if counts is None else {"count": counts})}
+        return {"share": shares, **({} if counts is None else {"count": counts})}
 
     @property
     def supports(self) -> Mapping[str, str]:

@@ -91,11 +91,11 @@ class SurvivalCurve(CellFamily):
             return survival_concentrations(self.curve_edges(schema), table.shape[0])
         return prior.rows(table.cells)
 
-    def parameters_of(self, cells: Any, schema: Schema, rng: Any) -> Arrays:
+    def parameters_of(self, shares: Any, schema: Schema, rng: Any) -> Arrays:
         """Survival and hazards in each group."""
         import numpy as np
 
-        found = _curves(np.asarray(cells), np)
+        found = _curves(np.asarray(shares), np)
         return {name: values[0] if self.by is None else values for name, values in found.items()}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:

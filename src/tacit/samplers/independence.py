@@ -16,12 +16,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-TRIES = 8  # proposals between two draws
+TRIES = 8  # proposals between two draws, unless said
 _FIRST = 16  # draws that are left out, for the chain to leave its start
 _BLOCK = 64  # draws whose proposals are made at once
 
 
-def independence(key: Any, propose: Callable[[Any], tuple[Any, Any]], draws: int) -> tuple[Any, dict[str, Any]]:
+def independence(
+    key: Any, propose: Callable[[Any], tuple[Any, Any]], draws: int, tries: int = TRIES
+) -> tuple[Any, dict[str, Any]]:
     """Draws, as a tree with a leading axis, and diagnostics by name.
 
     ``propose(key)`` gives one proposal and the log of its weight; a weight that is not a number counts as 0. Should no
@@ -36,19 +38,19 @@ def independence(key: Any, propose: Callable[[Any], tuple[Any, Any]], draws: int
 
     def block(held: tuple[Any, Any], key: Any) -> tuple[Any, Any]:
         for_points, for_taking = jax.random.split(key)
-        new = jax.vmap(weighed)(jax.random.split(for_points, _BLOCK * TRIES))
+        new = jax.vmap(weighed)(jax.random.split(for_points, _BLOCK * tries))
         # The held point stands first, at place 0.
         points, weights = jax.tree.map(lambda old, more: jnp.concatenate([old[None], more]), held, new)
-        log_uniforms = -jax.random.exponential(for_taking, (_BLOCK * TRIES + 1,))
+        log_uniforms = -jax.random.exponential(for_taking, (_BLOCK * tries + 1,))
 
         def step(at: Any, i: Any) -> tuple[Any, Any]:
             moved = (log_uniforms[i] < weights[i] - weights[at]) & (weights[i] > -jnp.inf)
             at = jnp.where(moved | jnp.isneginf(weights[at]), i, at)
             return at, (at, 1.0 * moved)
 
-        last, (places, moved) = jax.lax.scan(step, jnp.asarray(0), jnp.arange(1, _BLOCK * TRIES + 1))
-        kept = places.reshape(_BLOCK, TRIES)[:, -1]
-        found = jax.tree.map(lambda array: array[kept], points), moved.reshape(_BLOCK, TRIES).mean(axis=1)
+        last, (places, moved) = jax.lax.scan(step, jnp.asarray(0), jnp.arange(1, _BLOCK * tries + 1))
+        kept = places.reshape(_BLOCK, tries)[:, -1]
+        found = jax.tree.map(lambda array: array[kept], points), moved.reshape(_BLOCK, tries).mean(axis=1)
         return (jax.tree.map(lambda array: array[last], points), weights[last]), found
 
     _, (points, rates) = jax.lax.scan(block, weighed(for_start), jax.random.split(for_blocks, blocks))

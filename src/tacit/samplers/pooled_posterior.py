@@ -84,7 +84,7 @@ def simplex_chain(
     evidence: Sequence[ResponseReports | PatternReports | ExpandedReports | NoisyCounts | CountedCells],
     settings: SamplerSettings,
 ) -> Chain:
-    """NUTS on the shares of k items. Draws: theta (k,).
+    """NUTS on the shares of k items. Draws: log_theta (k,), as a share may be below any float.
 
     theta ~ Dirichlet of one of the rows of ``concentrations`` (or of the only one), which are equally likely. Where the
     number of rows is not public (`CountedCells`), the log of lambda is one more unknown, of every such piece.
@@ -127,4 +127,4 @@ def simplex_chain(
         return piece.moments(jnp.exp(log_theta(t)), *latent)
 
     geometry = Geometry(target, information, start, flattest, moments)
-    return laplace_preconditioned_nuts(evidence, geometry, lambda t: {"theta": jnp.exp(log_theta(t))}, settings)
+    return laplace_preconditioned_nuts(evidence, geometry, lambda t: {"log_theta": log_theta(t)}, settings)
