@@ -178,6 +178,7 @@ def least_between(at: Any, low: Any, high: Any) -> Any:
 
 def _mean_second(at: Any, end: Any) -> Any:
     """2 (l(end) - l(at) - l'(at) (end - at)) / (end - at)^2, or where they are close the less of l'' at both."""
+    at, end = np.abs(at), np.where(at < 0, -end, end)  # l'' is even; far below 0 the difference would cancel
     apart = end - at
     rise = np.logaddexp(0.0, -end) - np.logaddexp(0.0, -at) + _falling(at) * apart
     far = np.abs(apart) > _CLOSE
