@@ -84,6 +84,24 @@ def test_no_pair_beats_the_claim_and_half_of_it_is_beaten(laplace, share, matrix
     assert max(square for square, _ in found) > 0.5 * claim.l2_squared  # the planted fault: a claim of half as much
 
 
+@pytest.mark.parametrize("laplace", [False, True])
+@pytest.mark.parametrize("matrix", [False, True])
+def test_no_row_beats_the_claim_of_one_row_more_and_nine_tenths_of_it_are_beaten(laplace, matrix):
+    """Seed 5. As for pairs, and the number of rows beside the sums counts one; planted: a tenth less."""
+    rng = np.random.default_rng(5)
+    statistic = replace(sums(laplace=laplace), matrix=matrix)
+    vectors = [[np.nan, 1, 1], [np.inf, 0, 0], *(10 ** rng.uniform(-3, 6, (300, 1)) * rng.normal(size=(300, 3)))]
+    for one in (statistic, statistic.of_unknown_n()):
+        claim = one.addition()
+        moved = [
+            [abs(Fraction(value)) / w for value, w in zip(one.batch_sum(rows([v])), claim.relative_scales, strict=True)]
+            for v in vectors
+        ]
+        assert max(sum(d * d for d in some) for some in moved) <= claim.l2_squared
+        assert max(sum(some) for some in moved) <= claim.l1
+        assert max(sum(d * d for d in some) for some in moved) > 0.9 * claim.l2_squared
+
+
 def test_the_bound_is_nearly_attained():
     rng = np.random.default_rng(2)
     for size in (2, 4, 7):

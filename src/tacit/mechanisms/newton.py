@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 from tacit.bibliography import AVELLA_2023, Paper
 from tacit.errors import did_you_mean, expected
 from tacit.mechanisms.mechanism import Central, NoiseParameters
-from tacit.mechanisms.person import KEYS, ROW, Person, person_from_plain
+from tacit.mechanisms.person import KEYS, Person, person_from_plain
 from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.mechanisms.request import Request
 from tacit.mechanisms.round_prices import check_rounds, whole_price
@@ -29,7 +29,6 @@ from tacit.models.score_noise import MOST_ROUNDS, ScoreNoise
 from tacit.models.score_round import Round
 from tacit.noise.calibration import mu_squared_of
 from tacit.privacy.guarantees import Guarantee, PureDP
-from tacit.privacy.neighbours import ADD_REMOVE
 from tacit.schema import Schema
 from tacit.statistics.clipped_scores import ClippedScores
 from tacit.statistics.score_sums import ScoreSums
@@ -136,13 +135,6 @@ class Newton(Central):
             shares = (Fraction(1, count),) * count
             matrix = tuple(Fraction(1, 2) if one.matrix else Fraction(0) for one in noise_parameters.rounds)
         record = UnitOfPrivacy(budget.neighbours, self.unit, request.filtered)
-        if isinstance(sums, ClippedScores) and not record.n_is_public:
-            raise expected(
-                "family",
-                model.family,
-                "to be another where the number of rows is not public: its scores are cut, and say n; leave "
-                f'neighbours = "{ADD_REMOVE}", [where] and weight = "{ROW}" out',
-            )
         found = ScoreRounds(
             sums,
             step,

@@ -156,7 +156,7 @@ class ScoreRounds(CalibratedMechanism):
         weights, rows = moves.relative_scales, place == 0 and not self.public_n
         p, matrix = len(self.sums.coordinates), self.matrix[place] > 0
         kept = [weights[0], weights[p], weights[p + 1] if p > 1 else weights[p]] if matrix else [weights[0]]
-        kept += [weights[-1]] if rows or self.counted else []
+        kept += weights[len(weights) - rows - self.counted :]  # of the rows that were cut, and of all rows
         if self.sums.laplace:
             scales = [math.ceil(weight * moves.l1 / part) for weight in kept]
         else:

@@ -199,6 +199,26 @@ class ClippedScores(Statistic):
         )
 
 
+    @property
+    def addition_attained(self) -> tuple[float, float]:
+        """A bound: whether any row has a score of full length is up to the function."""
+        return 0.0, 0.0
+
+    def addition(self) -> Sensitivity:
+        """How far one row more, or less, moves the sums, the same at every point.
+
+        Proof: in the terms of `sensitivity`, the row adds (U s, s s', U^2 k) with |s| <= C, whatever its cells hold, of
+        squared length at most U^2 C^2 + C^4 / r^2 + U^4 / v^2: entries off the diagonal stand for two of the norm of
+        Frobenius, and their scales are at least r / sqrt 2. In L1, by Cauchy and Schwarz, at most sqrt(entries) times
+        the root. []
+        """
+        scales, p = self.sensitivity().relative_scales, len(self.coordinates)
+        squared = Fraction(SCORE_STEPS**2 * self.longest**2) + Fraction(SCORE_STEPS**4) / scales[-1] ** 2
+        if self.matrix:
+            squared += Fraction(self.longest**4) / scales[p] ** 2
+        return Sensitivity(Fraction(math.isqrt(math.ceil(len(scales) * squared)) + 1), squared, scales)
+
+
 _HUGE = 2.0**17  # of a score before it is cut: 300 squares of its steps stay inside int64
 
 
