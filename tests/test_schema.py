@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 
 import pytest
 
@@ -81,3 +82,9 @@ def test_the_wrong_kind_is_refused():
         schema.number("smoker")
     with pytest.raises(InputError, match="levels, not bounds"):
         schema.category("age")
+
+
+@pytest.mark.parametrize("given", [[date(2019, 1, 1), date(2025, 12, 31)], {"bounds": ["2019-01-01", "2025-12-31"]}])
+def test_bounds_that_are_dates_are_told_the_number_of_days(given):
+    with pytest.raises(InputError, match=r"'visit': Expected bounds='2019-01-01' .* here 17897: "):
+        Schema(visit=given)

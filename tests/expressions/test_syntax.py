@@ -31,6 +31,20 @@ def test_a_text_that_goes_wrong_says_where(text, at):
     assert caught.value.at == at, caught.value.why
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("x > 1 AND y > 2", "write and in small letters"), ("x is null", "write is_missing(x)"),
+        ("x IS NOT NULL", "not is_missing(x)"), ("x between 1 and 2", "write 18 <= x <= 65"), ("x <> 1", "write !="),
+        ("x && y", "write and"), ("x = 1", "write =="), ("g in ('a', 'b')", "square brackets"),
+    ],
+)  # fmt: skip
+def test_words_of_other_languages_have_a_hint(text, hint):
+    with pytest.raises(UnreadableError) as caught:
+        parse(text)
+    assert hint in caught.value.why
+
+
 def test_the_sentence_shows_the_place():
     with pytest.raises(InputError) as caught:
         with_derived(SCHEMA, {"z": "x / (y - hieght)"})

@@ -100,3 +100,27 @@ def test_releases_with_other_filters_are_not_pooled():
         made.append(tacit.privatize(table, plan, ledger=None, dataset=f"site{i}"))
     with pytest.raises(tacit.InputError, match="about rows with the same condition"):
         tacit.infer(made, disjoint=True, method="moments")
+
+
+def test_scores_that_are_cut_are_those_of_the_rows_that_pass():
+    """A likelihood's rounds at rho = 1e6: n is noisy to less than a row, and the scores are a smaller table's."""
+    schema = tacit.Schema(months=(0, 60), relapse=["no", "yes"], age=(18, 90), arm=["a", "b"])
+    model, budget = tacit.ExponentialSurvival("months ~ age", event="relapse"), tacit.ZCDP(1e6)
+    rng, n = np.random.default_rng(2), 400
+    table = {
+        "months": rng.exponential(20, n),
+        "relapse": rng.choice(["no", "yes"], n),
+        "age": rng.uniform(18, 90, n),
+        "arm": rng.choice(["a", "b"], n),
+    }
+    passing = table["arm"] == "b"
+    kept = {name: cells[passing] for name, cells in table.items()}
+    filtered = tacit.privatize(table, tacit.Plan(model, schema, budget, where="arm == 'b'"), ledger=None)
+    plain = tacit.privatize(kept, tacit.Plan(model, schema, budget), ledger=None)
+    assert filtered.n is None
+    assert tacit.Release.from_json(filtered.to_json()) == filtered
+    assert abs(filtered.noisy_n[0] - passing.sum()) < 0.5
+    assert not tacit.audit(filtered.plan, runs=0).violated
+    (first, *_), (other, *_) = (one.noise_parameters.split(one.values) for one in (filtered, plain))
+    assert np.allclose(np.array(first[:2]) / filtered.unit, np.array(other[:2]) / plain.unit, atol=1.0)
+    assert not np.allclose(np.array(first[:2]) / filtered.unit, 2 * np.array(other[:2]) / plain.unit, atol=1.0)

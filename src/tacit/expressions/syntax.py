@@ -32,6 +32,14 @@ _TOKEN = re.compile(
 )
 _COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 _INSTEAD = {"=": "==", "&": "and", "|": "or", "!": "not", "~": "not"}
+_OF_SQL = {
+    "and": "write and in small letters",
+    "or": "write or in small letters",
+    "not": "write not in small letters",
+    "in": "write in in small letters",
+    "is": "write is_missing(x) or not is_missing(x)",
+    "between": "write 18 <= x <= 65",
+}
 
 
 class UnreadableError(Exception):
@@ -116,7 +124,10 @@ class _Parser:
     def whole(self) -> Syntax:
         found = self.either()
         if self.place < len(self.tokens):
-            raise UnreadableError(self.at, "to end, or to go on with a sign such as + or ==")
+            token = self.tokens[self.place]
+            hint = _OF_SQL.get(token.text.lower()) if token.kind == "name" else None
+            hint = f" ({hint})" if hint else ""
+            raise UnreadableError(self.at, f"to end, or to go on with a sign such as + or =={hint}")
         return found
 
     @property
@@ -176,7 +187,7 @@ class _Parser:
             negative = self.take("not") is not None
             self.need("in")
             if not self.sees("["):
-                raise UnreadableError(self.at, 'to have a list behind in, such as ["a", "b"]')
+                raise UnreadableError(self.at, 'to have a list in square brackets behind in, such as ["a", "b"]')
             found = self.node("in", at, "", left, self.atom())
             return self.node("not", at, "", found) if negative else found
         parts: list[Syntax] = []
@@ -245,7 +256,9 @@ class _Parser:
             return self.node("list", token.at, "", *self.items("]", self.signed))
         if token.text == "{":
             return self.node("table", token.at, "", *self.items("}", self.pair))
-        raise UnreadableError(token.at, "to have a column, a number or a text here")
+        before = self.tokens[self.place - 2].text if self.place > 1 else ""
+        hint = " (write != for unequal)" if (before, token.text) == ("<", ">") else ""
+        raise UnreadableError(token.at, f"to have a column, a number or a text here{hint}")
 
     def pair(self) -> Syntax:
         at, old = self.at, self.signed()

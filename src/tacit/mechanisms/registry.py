@@ -54,6 +54,8 @@ def mechanism_from_plain(table: Mapping[str, Any], *, earlier: bool = False) -> 
             raise expected("mechanism key", name, f"to be one that [mechanism] has{hint}")
     if not isinstance(kind, str) or kind not in MECHANISMS:
         known = ", ".join(f'"{name}"' for name in (*MECHANISMS, DEFAULT))
+        if "kind" not in table:
+            raise InputError(f"Expected [mechanism] to say its kind: {known}.")
         raise expected("kind", kind, f"of [mechanism] to be {known}{did_you_mean(kind, (*MECHANISMS, DEFAULT))}")
     if earlier and MECHANISMS[kind] is PosteriorSample:
         return PosteriorSample.from_plain(

@@ -198,7 +198,6 @@ class ClippedScores(Statistic):
             self.clip, len(self.coordinates), self.matrix, self.laplace, self.share, self.ratio if self.matrix else None
         )
 
-
     @property
     def addition_attained(self) -> tuple[float, float]:
         """A bound: whether any row has a score of full length is up to the function."""
