@@ -7,26 +7,34 @@ repeats with its standard error, and the file is written again after each of the
 
 from __future__ import annotations
 
-import json
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import common
 import matplotlib
 import numpy as np
+from common import Cell, Claim
 from matplotlib.figure import Figure
 from scipy.special import expit
 
 from comparisons.network_methods import Descent, network_descents, network_draws
-from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
-from tacit.models.network import output, weight_names
-from tacit.noise.noisy_steps import calibrated_steps, threshold_below
-from tacit.privacy.beta_divergence import beta_for, default_beta, weight_for
-from tacit.privacy.guarantees import ApproxDP
-from tacit.private_samplers.smc import TemperingSchedule
+from tacit import ApproxDP
+from tacit.studies import (
+    NetworkBernoulli,
+    NetworkNormal,
+    TemperingSchedule,
+    beta_for,
+    calibrated_steps,
+    default_beta,
+    network_output,
+    threshold_below,
+    weight_for,
+    weight_names,
+)
 
+FIGURES = ("3", "9", "10n")
 SEED, HIDDEN, DELTA = 2023, 10, 1e-5
 EPSILONS, ROWS, SIZES = (0.2, 1.0, 5.0), (100, 300, 1000, 3000), (1, 2, 4, 8, 12)
 UCI_EPSILONS, UCI_ROWS = (0.5, 5.0), (300, 3000)
@@ -188,7 +196,7 @@ def density_of(kind: str, columns: int, sigma_min: float) -> Any:
 def outputs(theta: Any, x: Any) -> Any:
     """Those of one network."""
     size = HIDDEN * (x.shape[1] + 1) + 1
-    return output(np.asarray(theta)[:size], x, HIDDEN, np.tanh)
+    return network_output(np.asarray(theta)[:size], x, HIDDEN, np.tanh)
 
 
 def _errors(kind: str, found: Any, y: Any, area: Callable[[Any, Any], float]) -> Any:
@@ -243,7 +251,6 @@ def cell(
     **where: Any,
 ) -> list[dict[str, Any]]:
     """Every method on data sets ``data`` = (x, y, x to test, y to test); ``held`` are others, for tuning."""
-    begin = time.time()
     density = density_of(kind, data[0].shape[2], sigma_min)
     seed = SEED + data[1].shape[1]
     found: dict[tuple[str, str], tuple[Any, dict[str, float]]] = {}
@@ -274,8 +281,6 @@ def cell(
         error = float(scores.std(ddof=1) / math.sqrt(len(scores)))
         cells.append({**where, "epsilon": epsilon, "method": name, "kind": which, "score": float(scores.mean())})
         cells[-1] |= {"error": error, "repeats": len(scores), "scores": scores.tolist(), **used}
-    said = ", ".join(f"{k} = {v}" for k, v in where.items())
-    print(f"  {kind}, {said}, epsilon = {epsilon:g}: {time.time() - begin:.0f} s", flush=True)
     return cells
 
 
@@ -287,46 +292,90 @@ def _shown(kind: str, values: Any) -> Any:
 # The figures
 
 
-def against_rows(
-    kind: str, repeats: int, rows: Any, epsilons: Any, cooling: TemperingSchedule, area: Any, save: Any
-) -> Any:
-    """Two features, n growing."""
-    cells: list[dict[str, Any]] = []
-    for n in rows:
-        data = simulated(kind, repeats, n, 2, np.random.default_rng(SEED + n))
-        held = simulated(kind, repeats, n, 2, np.random.default_rng(SEED + n + 1))
-        for epsilon in epsilons:
-            cells += cell(kind, data, held, SIGMA / HALF, epsilon, cooling, area, n=n, d=2)
-        save(cells)
-    return cells
+def on_simulated(kind: str, n: int, d: int, epsilon: float, repeats: int, brief: bool) -> list[dict[str, Any]]:
+    """Networks drawn from the prior; tuning has other ones."""
+    from jewson2023 import area
 
-
-def against_size(
-    kind: str, repeats: int, sizes: Any, epsilons: Any, cooling: TemperingSchedule, area: Any, save: Any
-) -> Any:
-    """n = 1,000, the number of features growing."""
-    cells: list[dict[str, Any]] = []
-    for d in sizes:
-        data = simulated(kind, repeats, 1000, d, np.random.default_rng(SEED + 100 * d))
-        held = simulated(kind, repeats, 1000, d, np.random.default_rng(SEED + 100 * d + 1))
-        for epsilon in epsilons:
-            cells += cell(kind, data, held, SIGMA / HALF, epsilon, cooling, area, n=1000, d=d)
-        save(cells)
-    return cells
+    data = simulated(kind, repeats, n, d, np.random.default_rng([SEED, n, d]))
+    held = simulated(kind, repeats, n, d, np.random.default_rng([SEED, n, d, 1]))
+    return cell(kind, data, held, SIGMA / HALF, epsilon, BRIEF if brief else COOLING, area, n=n, d=d)
 
 
 def on_uci(
-    kind: str, x: Any, y: Any, sigma_min: float, repeats: int, rows: Any, cooling: TemperingSchedule, area: Any
-) -> Any:
+    kind: str, name: str, folder: str, n: int, epsilon: float, repeats: int, brief: bool
+) -> list[dict[str, Any]]:
     """Random splits of one table; tuning has splits of its own, as if somebody had given the table away for it."""
-    most = min(len(y) - max(30, len(y) // 10), max(rows))
-    cells: list[dict[str, Any]] = []
-    for n in [n for n in rows if n < 0.7 * most] + [most]:
-        data = splits(x, y, n, repeats, np.random.default_rng(SEED + n))
-        held = splits(x, y, n, repeats, np.random.default_rng(SEED + n + 1))
-        for epsilon in UCI_EPSILONS:
-            cells += cell(kind, data, held, sigma_min, epsilon, cooling, area, n=n, d=x.shape[1] - 1)
-    return cells
+    from jewson2023 import area
+
+    x, y, sigma_min = table(kind, name, Path(folder))
+    data = splits(x, y, n, repeats, np.random.default_rng([SEED, n]))
+    held = splits(x, y, n, repeats, np.random.default_rng([SEED, n, 1]))
+    return cell(kind, data, held, sigma_min, epsilon, BRIEF if brief else COOLING, area, n=n, d=x.shape[1] - 1)
+
+
+def table(kind: str, name: str, folder: Path) -> tuple[Any, Any, float]:
+    """x, y and the smallest standard deviation, in mapped units."""
+    from jewson2023 import DATA
+
+    if kind == "regression":
+        return regression_data(name, folder)
+    design, positive = DATA[name][1](folder)
+    x = np.concatenate([design[:, :1], 2 * design[:, 1:] - 1], axis=1)
+    return x, np.where(positive, 1.0, -1.0), 0.0
+
+
+def cells(figures: list[str], repeats: int, *, quick: bool, folder: str | None) -> list[Cell]:
+    """What Figures 3, 9 and 10 are made of."""
+    from jewson2023 import DATA
+
+    made: list[Cell] = []
+    rows, epsilons, sizes = (ROWS[:1], (5.0,), SIZES[:1]) if quick else (ROWS, EPSILONS, SIZES)
+    for number, kind in (("3", "regression"), ("9", "classification")):
+        said = {"kind": kind, "repeats": repeats, "brief": quick}
+        if number in figures and not (quick and number == "9"):
+            for n in rows:
+                made += [
+                    Cell(on_simulated, {**said, "n": n, "d": 2, "epsilon": e}, 100 + n * repeats / 50) for e in epsilons
+                ]
+            files = {k: v[0] for k, v in (REGRESSIONS if kind == "regression" else DATA).items()}
+            for name, file in files.items():
+                why = common.missing(None if folder is None else Path(folder), file)
+                if why is not None:
+                    common.left_out(f"The network panel of {name}", why)
+                elif not quick:
+                    few = max(2, repeats // 2)
+                    total = len(table(kind, name, Path(str(folder)))[1])
+                    most = min(total - max(30, total // 10), max(UCI_ROWS))
+                    for n in [*(n for n in UCI_ROWS if n < 0.7 * most), most]:
+                        for e in UCI_EPSILONS:
+                            given = {**said, "name": name, "folder": folder, "n": n, "epsilon": e, "repeats": few}
+                            made.append(Cell(on_uci, given, 100 + n * few / 50))
+        if "10n" in figures and not quick:
+            for d in sizes:
+                made += [Cell(on_simulated, {**said, "n": 1000, "d": d, "epsilon": e}, 100 + d * 5) for e in epsilons]
+    return made
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """Which list of results a cell belongs to; that of n = 1,000 and two features serves Figures 3 and 10."""
+    given = row["given"]
+    return f"networks, {given['kind']}" + (f", {given['name']}" if row["function"] == "on_uci" else "")
+
+
+def draw(results: dict[str, Any], figures: list[str], out: Path) -> None:
+    """The figures of what is there; dashed lines of Figure 6 are in the same panels."""
+    for number, kind in (("3", "regression"), ("9", "classification")):
+        label = "ROC-AUC" if kind == "classification" else "log RMSE"
+        own = results.get(f"networks, {kind}", [])
+        against_n, against_d = [c for c in own if c["d"] == 2], [c for c in own if c["n"] == 1000]
+        if number in figures and against_n:
+            common.save(panels({"simulated": against_n}, "n", label, plain=True), out, f"jewson2023-figure{number}")
+        prefix = f"networks, {kind}, "
+        uci = {name.removeprefix(prefix): v for name, v in results.items() if name.startswith(prefix)}
+        if number in figures and uci:
+            common.save(panels(uci, "n", label, plain=True), out, f"jewson2023-figure{number}-uci")
+        if "10n" in figures and len({c["d"] for c in against_d}) > 1:
+            common.save(panels({"n = 1,000": against_d}, "d", label, plain=False), out, f"jewson2023-figure10-{kind}")
 
 
 def panels(results: dict[str, list[dict[str, Any]]], across: str, label: str, *, plain: bool) -> Figure:
@@ -340,6 +389,7 @@ def panels(results: dict[str, list[dict[str, Any]]], across: str, label: str, *,
             for name, (colour, _) in SHOWN.items():
                 for kind, line in (("private", "o-"), ("plain", "--")):
                     own = [c for c in cells if (c["method"], c["kind"], c["epsilon"]) == (name, kind, epsilon)]
+                    own.sort(key=lambda c: c[across])
                     if own and (kind == "private" or plain):
                         at, bars = [c[across] for c in own], [c["error"] for c in own]
                         values = [c["score"] for c in own]
@@ -359,95 +409,60 @@ def panels(results: dict[str, list[dict[str, Any]]], across: str, label: str, *,
     return drawn
 
 
-def claims(results: dict[str, Any]) -> list[str]:
-    """What the paper says of the figures, beside the same numbers here: which method is the better one, by n."""
+def compared(cells: list[dict[str, Any]], sign: int, across: str) -> tuple[list[str], list[tuple[Any, float, str]]]:
+    """The better method in every cell by paired data sets, in words, and as (place, epsilon, who)."""
     lines: list[str] = []
-    says = {
-        "regression": "3       paper: DP-SGD has the smaller error for small n, the beta-divergence for large n.",
-        "classification": "9       paper: for epsilon > 0.2 the beta-divergence has the larger area for all n.",
-    }
-    for kind, said in says.items():
-        cells = results.get(f"networks, {kind}")
-        if not cells:
+    found: list[tuple[Any, float, str]] = []
+    for epsilon in sorted({c["epsilon"] for c in cells}):
+        own = {(c["method"], c[across]): c for c in cells if c["epsilon"] == epsilon and c["kind"] == "private"}
+        parts = []
+        for at in sorted({at for _, at in own}):
+            ours = max((sign * c["score"], m) for (m, a), c in own.items() if a == at and m.startswith("beta"))[1]
+            rival = max((sign * c["score"], m) for (m, a), c in own.items() if a == at and m.startswith("DP"))[1]
+            a, b = own[ours, at], own[rival, at]
+            apart = sign * (np.array(a["scores"]) - np.array(b["scores"]))  # on the same data sets
+            gap = apart.mean() / max(1e-12, apart.std(ddof=1) / math.sqrt(len(apart)))
+            better = "beta" if gap > 2 else "DP-SGD" if gap < -2 else "even"
+            found.append((at, epsilon, better))
+            parts.append(
+                f"{across} = {at}: {better} ({a['score']:.2f} ± {a['error']:.2f}, {b['score']:.2f} ± {b['error']:.2f})"
+            )
+        lines.append(f"epsilon = {epsilon:g}: {', '.join(parts)}")
+    return lines, found
+
+
+def claims(results: dict[str, Any]) -> list[Claim]:
+    """What the paper says of networks, beside the same numbers here: which method is the better one, by n and d."""
+    made: list[Claim] = []
+    for name, cells in results.items():
+        if not name.startswith("networks, "):
             continue
-        lines.append(said)
-        sign = 1 if kind == "classification" else -1
-        for epsilon in sorted({c["epsilon"] for c in cells}):
-            own = {(c["method"], c["n"]): c for c in cells if c["epsilon"] == epsilon and c["kind"] == "private"}
-            parts = []
-            for n in sorted({n for _, n in own}):
-                ours = max((sign * c["score"], m) for (m, at), c in own.items() if at == n and m.startswith("beta"))[1]
-                rival = max((sign * c["score"], m) for (m, at), c in own.items() if at == n and m.startswith("DP"))[1]
-                a, b = own[ours, n], own[rival, n]
-                apart = sign * (np.array(a["scores"]) - np.array(b["scores"]))  # on the same data sets
-                gap = apart.mean() / max(1e-12, apart.std(ddof=1) / math.sqrt(len(apart)))
-                better = "beta" if gap > 2 else "DP-SGD" if gap < -2 else "even"
-                parts.append(
-                    f"n = {n}: {better} ({a['score']:.2f} ± {a['error']:.2f}, {b['score']:.2f} ± {b['error']:.2f})"
-                )
-            lines.append(f"        here: epsilon = {epsilon:g}: {'; '.join(parts)}.")
-    return lines
-
-
-def make(
-    figures: set[int],
-    out: Path,
-    *,
-    repeats: int,
-    quick: bool,
-    folder: Path | None,
-    tables: dict[str, tuple[str, Callable[[Path], tuple[Any, Any]]]],
-    area: Callable[[Any, Any], float],
-    rows: tuple[int, ...] = ROWS,
-) -> dict[str, Any]:
-    """Draw those of 3, 6, 9 and 10 that are asked for; ``tables`` are the classification tables of the other script."""
-    cooling = BRIEF if quick else COOLING
-    rows, epsilons, sizes = (ROWS[:2], (5.0,), SIZES[:2]) if quick else (rows, EPSILONS, SIZES)
-    results: dict[str, Any] = {}
-
-    def save(name: str) -> Callable[[Any], None]:
-        def write(cells: Any) -> None:
-            results[name] = cells
-            (out / "jewson2023-networks.json").write_text(json.dumps({"repeats": repeats, **results}, indent=1))
-
-        return write
-
-    def draw(name: str, given: dict[str, Any], kind: str, across: str = "n", *, plain: bool = False) -> None:
-        label = "ROC-AUC" if kind == "classification" else "log RMSE"
-        drawn = panels(given, across, label, plain=plain)
-        for suffix in ("png", "svg"):
-            drawn.savefig(out / f"{name}.{suffix}", dpi=120)
-
-    for number, kind in ((3, "regression"), (9, "classification")):
-        if figures & {number, 6}:
-            name = f"networks, {kind}"
-            results[name] = against_rows(kind, repeats, rows, epsilons, cooling, area, save(name))
-            for wanted, title, plain in ((number, f"figure{number}", False), (6, f"figure6-networks-{kind}", True)):
-                if wanted in figures:
-                    draw(title, {"simulated": results[name]}, kind, plain=plain)
-        if 10 in figures:
-            name = f"networks, {kind}, by features"
-            results[name] = against_size(kind, repeats, sizes, epsilons, cooling, area, save(name))
-            draw(f"figure10-networks-{kind}", {"n = 1,000": results[name]}, kind, "d")
-        if number not in figures:
-            continue
-        uci: dict[str, Any] = {}
-        for data in REGRESSIONS if kind == "regression" else tables:
-            file = REGRESSIONS[data][0] if kind == "regression" else tables[data][0]
-            if folder is None or not (folder / file).exists():
-                why = "--data is not given" if folder is None else f"{file} is not in the data folder"
-                print(f"The network panels of {data} are left out: {why}.")
-                continue
-            if kind == "regression":
-                x, y, sigma_min = regression_data(data, folder)
+        kind, _, data = name.removeprefix("networks, ").partition(", ")
+        sign, number = (1, "9") if kind == "classification" else (-1, "3")
+        what = "ROC-AUC" if kind == "classification" else "log RMSE"
+        by_n = [c for c in cells if c["d"] == 2] if not data else cells
+        if len({c["n"] for c in by_n}) > 0:
+            lines, who = compared(by_n, sign, "n")
+            most = max(n for n, _, _ in who)
+            large = [w for n, e, w in who if n == most and (data or e > 0.2)]
+            held = [w == "beta" for w in large]
+            if number == "3" and not data:
+                says = "DP-SGD has the smaller error for small n, the beta-divergence for large n"
+                held += [w == "DP-SGD" for n, _, w in who if n == min(n for n, _, _ in who)]
+            elif not data:
+                says = "for epsilon > 0.2 the beta-divergence has the larger area for all n"
+                held += [w == "beta" for n, e, w in who if e > 0.2]
             else:
-                design, positive = tables[data][1](folder)
-                x, y, sigma_min = np.concatenate([design[:, :1], 2 * design[:, 1:] - 1], axis=1), positive, 0.0
-                y = np.where(positive, 1.0, -1.0)
-            few = max(2, repeats // 2)
-            uci[data] = on_uci(kind, x, y, sigma_min, few, rows if quick else UCI_ROWS, cooling, area)
-            save(f"networks, {kind}, {data}")(uci[data])
-            draw(f"figure{number}-uci", uci, kind)
-            draw(f"figure6-networks-{kind}-uci", uci, kind, plain=True)
-    save("claims")(claims(results))
-    return results
+                says = "as n increases the beta-divergence outperforms DP-SGD"
+            title = f"Figure {number}, networks, {data or 'simulated'}"
+            made.append(Claim(title, says, f"{what}: " + "; ".join(lines), common.verdict(*held)))
+        by_d = [] if data else [c for c in cells if c["n"] == 1000]
+        if len({c["d"] for c in by_d}) > 1:
+            lines, who = compared(by_d, sign, "d")
+            held = [w == "beta" for _, e, w in who if e > 0.2]
+            held.append(any(w == "beta" for d, e, w in who if e > 0.2 and d == max(d for d, _, _ in who)))
+            says = "the beta-divergence is better than DP-SGD, the more so the more features"
+            made.append(
+                Claim(f"Figure 10, networks, {kind}", says, f"{what}: " + "; ".join(lines), common.verdict(*held))
+            )
+    return made

@@ -1,21 +1,21 @@
 """Figures 3 to 6 of Kulkarni et al. 2021, "Differentially Private Bayesian Inference for Generalized Linear Models".
 
-    python papers/kulkarni2021.py --out FOLDER [--data FOLDER] [--figures 3,4,5,6] [--methods marginal,taylor] [--quick]
+    python papers/kulkarni2021.py --out FOLDER [--data FOLDER] [--figures 3,4,5,6,choices] [--methods naive]
+                                  [--quick] [--processes 4] [--stop-after 3600] [--page FILE]
 
-Writes figure3 to figure6 as .png and .svg and kulkarni2021.json, and prints what the paper says beside what comes out
-here. Figure 3 needs nhanes_2017_2018_extract.parquet in the data folder, Figure 4 adult.parquet; without them they are
-left out. With Figure 4 comes a check of prediction on Adult at epsilon = 1. Data are released by `tacit.privatize`,
-with fresh noise: numbers differ a little from run to run, by design.
+Writes the figures as .svg, kulkarni2021.jsonl and kulkarni2021-claims.json, and prints what the paper says beside what
+comes out here. Figure 3 needs nhanes_2017_2018_extract.parquet in the data folder, Figure 4 adult.parquet; without them
+they are left out. With Figure 4 comes a check of prediction on Adult at epsilon = 1. "choices" switches on what the
+paper does otherwise, one by one (kulkarni2021_choices.py). Data are released by `tacit.privatize`, with fresh noise:
+numbers differ a little from run to run, by design.
 
-Settings of the paper (section 4): delta = 1e-5; Figures 3 and 4 at epsilon = 0.1; Figures 5 and 6 with 1,000 rows,
-three covariates, 20 repetitions and 10 values of epsilon from 0.001 to 1.1. Where tacit has to differ, `NOTES` says
-why.
+Settings of the paper: delta = 1e-5; Figures 3 and 4 at epsilon = 0.1; Figure 5 with 1,000 rows, three covariates, 20
+repetitions and 10 values of epsilon from 0.001 to 1.1; Figure 6 with 500 rows, counts up to 5, 5 repetitions and
+epsilon from 0.1 to 1.1. Where tacit has to differ, `NOTES` says why.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import os
 import sys
@@ -32,9 +32,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tacit
+from tacit import studies
 
-sys.path.insert(0, str(Path(__file__).parent))
-from tables import missing
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import common
+import kulkarni2021_choices as paper
+from common import Cell, Claim
 
 matplotlib.use("Agg")
 
@@ -42,11 +45,13 @@ DELTA = 1e-5
 DATA_EPSILON, CHECK_EPSILON = 0.1, 1.0
 ADULT_ROWS, DIABETES_ROWS = 5_000, 758
 CLOSE = 0.02  # how near to the non-private fit the area under the curve has to come
-ROWS, REPETITIONS = 1_000, 20
-EPSILONS = tuple(float(e) for e in np.linspace(0.001, 1.1, 10))
+ROWS, REPETITIONS = {5: 1_000, 6: 500}, {5: 20, 6: 5}
+EPSILONS = {5: tuple(map(float, np.linspace(0.001, 1.1, 10))), 6: tuple(map(float, np.linspace(0.1, 1.1, 10)))}
+CHOICE_EPSILONS = (0.1, 1.1)
+KEPT = 50  # quantiles of a posterior that are kept for the figures
 SHOWN = (1, 4, 9)  # the epsilons whose empirical distribution functions are drawn
 TRUTHS = {5: (-0.9, -0.5, 0.3), 6: (0.3, -0.6, 0.8)}
-MOST = 6  # the largest count of Figure 6: about one in 45,000 is larger
+MOST = 5  # the largest count of Figure 6, R_y in the paper
 METHODS = ("gaussian-covariates", "taylor", "naive")
 LABELS = {
     "non-private": "non-private",
@@ -256,10 +261,21 @@ def seen_through(plan: tacit.Plan, rows: dict[str, Any]) -> Likelihood:
     return Likelihood("logistic", design.matrix(design.parse(cells)), np.where(rows[response] == second, 1.0, -1.0))
 
 
-def data_figure(
-    plan: tacit.Plan, rows: dict[str, Any], methods: list[str], sizes: dict[str, int]
-) -> tuple[Any, dict[str, Any]]:
-    """Posterior draws of every coefficient (draws, p) by method, and what they say in numbers."""
+def chosen_rows(figure: int, folder: str) -> tuple[tacit.Plan, dict[str, Any], Any]:
+    """The plan, the rows that are released and which rows of the table these are."""
+    everything = diabetes(Path(folder)) if figure == 3 else adult(Path(folder))
+    rng = np.random.default_rng([SEED, figure])
+    chosen = rng.permutation(len(everything["age"]))[: DIABETES_ROWS if figure == 3 else ADULT_ROWS]
+    if figure == 3:
+        plan = numbers_plan("diabetes", ["no", "yes"], DIABETES_BOUNDS, DATA_EPSILON)
+        return plan, {name: column[chosen] for name, column in everything.items()}, chosen
+    plan = numbers_plan("income", ["below", "above"], ADULT_BOUNDS, DATA_EPSILON)
+    return plan, {name: everything[name][chosen] for name in ("income", *ADULT_BOUNDS)}, chosen
+
+
+def posterior_of_data(figure: int, folder: str, methods: list[str], sizes: dict[str, int]) -> dict[str, Any]:
+    """The posterior of every coefficient by method: means, widths, distances, and quantiles for the figure."""
+    plan, rows, _ = chosen_rows(figure, folder)
     rng = np.random.default_rng(SEED)
     release = tacit.privatize(rows, plan, ledger=None)
     draws = {
@@ -268,7 +284,7 @@ def data_figure(
     found: dict[str, Any] = {}
     for method in methods:
         begin = time.time()
-        posterior = tacit.infer(release, method=method, prior=DATA_PRIOR, seed=SEED, **sizes)
+        posterior = tacit.infer(release, method=method, prior=DATA_PRIOR, seed=SEED, anyway=True, **sizes)
         theta = posterior.draws("theta")
         draws[method] = np.asarray(theta).reshape(-1, np.shape(theta)[-1])
         found[method] = {"warnings": list(posterior.warnings()), "seconds": time.time() - begin}
@@ -281,8 +297,9 @@ def data_figure(
             "sd": dict(zip(names, map(float, theta.std(axis=0)), strict=True)),
             "ks": {name: distance(theta[:, i], exact[:, i]) for i, name in enumerate(names)},
             "wider": float(np.median(theta.std(axis=0) / exact.std(axis=0))),
+            "quantiles": np.quantile(theta, (np.arange(400) + 0.5) / 400, axis=0).T.round(4).tolist(),
         }
-    return draws, found
+    return found
 
 
 def distance(a: Any, b: Any) -> float:
@@ -292,16 +309,19 @@ def distance(a: Any, b: Any) -> float:
     return float(np.max(np.abs(gaps)))
 
 
-def densities(draws: dict[str, Any], names: list[str], title: str) -> Figure:
+def densities(found: dict[str, Any], title: str) -> Figure:
     """One panel a coefficient, a smoothed density a method."""
     from scipy.stats import gaussian_kde
+
+    draws = {method: np.array(own["quantiles"]).T for method, own in found.items()}
+    names = list(found["non-private"]["mean"])
 
     figure = Figure(figsize=(11, 5.6), layout="constrained", facecolor="white")
     for place, name in enumerate(names):
         axes = figure.add_subplot(2, 3, place + 1)
         everything = [own[:, place] for method, own in draws.items() if method != "naive"]
         ends = np.quantile(np.concatenate(everything), [0.001, 0.999])
-        at = np.linspace(*(ends + np.array([-0.1, 0.1]) * np.ptp(ends)), 300)
+        at = np.linspace(*(ends + np.array([-0.1, 0.1]) * np.ptp(ends)), 80)
         for method, own in draws.items():
             sample = own[:: max(1, len(own) // 4000), place]
             if np.std(sample) > 1e-9:
@@ -332,41 +352,35 @@ def area(score: Any, response: Any) -> float:
     return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(score) - count)))
 
 
-def prediction(
-    everything: dict[str, Any], chosen: Any, methods: list[str], sizes: dict[str, int], encodings: list[str]
-) -> list[dict[str, Any]]:
+def prediction(folder: str, encoding: str, methods: list[str], sizes: dict[str, int]) -> list[dict[str, Any]]:
     """Areas under the curve on the rows that were not released, of posterior means and of the non-private fit."""
+    everything, (_, _, chosen) = adult(Path(folder)), chosen_rows(4, folder)
     training = {name: column[chosen] for name, column in everything.items()}
     test = {name: np.delete(column, chosen) for name, column in everything.items()}
     found: list[dict[str, Any]] = []
-    for encoding in encodings:
-        numbers = numbers_plan("income", ["below", "above"], ADULT_BOUNDS, CHECK_EPSILON)
-        plan = numbers if encoding == "numbers" else levels_plan(CHECK_EPSILON)
-        kept = plan.model.statistic(plan.schema).columns
-        release = tacit.privatize({name: training[name] for name in kept}, plan, ledger=None)
-        seen, unseen = seen_through(plan, training), seen_through(plan, test)
-        best = area(unseen.design @ newton(seen.design, seen.response)[0], unseen.response)
-        for method in methods if encoding == "numbers" else ["gaussian-covariates"]:
-            begin = time.time()
-            posterior = tacit.infer(release, method=method, prior=DATA_PRIOR, seed=SEED, **sizes)
-            mean = np.asarray(posterior.draws("theta")).reshape(-1, unseen.design.shape[1]).mean(axis=0)
-            found.append(
-                {
-                    "encoding": encoding,
-                    "method": method,
-                    "epsilon": CHECK_EPSILON,
-                    "rows": len(chosen),
-                    "test rows": len(unseen.response),
-                    "area": area(unseen.design @ mean, unseen.response),
-                    "non-private area": best,
-                    "seconds": time.time() - begin,
-                    "warnings": list(posterior.warnings()),
-                }
-            )
-            r = found[-1]
-            print(
-                f"  Adult as {encoding}, {method}: {r['area']:.4f} against {best:.4f}, {r['seconds']:.0f} s", flush=True
-            )
+    numbers = numbers_plan("income", ["below", "above"], ADULT_BOUNDS, CHECK_EPSILON)
+    plan = numbers if encoding == "numbers" else levels_plan(CHECK_EPSILON)
+    kept = plan.model.statistic(plan.schema).columns
+    release = tacit.privatize({name: training[name] for name in kept}, plan, ledger=None)
+    seen, unseen = seen_through(plan, training), seen_through(plan, test)
+    best = area(unseen.design @ newton(seen.design, seen.response)[0], unseen.response)
+    for method in methods if encoding == "numbers" else ["gaussian-covariates"]:
+        begin = time.time()
+        posterior = tacit.infer(release, method=method, prior=DATA_PRIOR, seed=SEED, anyway=True, **sizes)
+        mean = np.asarray(posterior.draws("theta")).reshape(-1, unseen.design.shape[1]).mean(axis=0)
+        found.append(
+            {
+                "encoding": encoding,
+                "method": method,
+                "epsilon": CHECK_EPSILON,
+                "rows": len(chosen),
+                "test rows": len(unseen.response),
+                "area": area(unseen.design @ mean, unseen.response),
+                "non-private area": best,
+                "seconds": time.time() - begin,
+                "warnings": list(posterior.warnings()),
+            }
+        )
     return found
 
 
@@ -405,52 +419,84 @@ def synthetic(figure: int, epsilon: float) -> tacit.Plan:
     )
 
 
-def against_epsilon(
-    figure: int, methods: list[str], epsilons: tuple[float, ...], repetitions: int, sizes: dict[str, int]
-) -> dict[str, Any]:
-    """Draws of theta from ``repetitions`` releases of the same rows at every epsilon, and the KS scores."""
-    # One batched call for all releases: tacit.infer takes the releases of one analysis.
-    from tacit.infer import check_settings, posterior_arrays, problem_for
-
+def synthetic_rows(figure: int) -> tuple[Any, Likelihood]:
+    """The rows of Figure 5 or 6, and what a non-private fit sees of them."""
     rng = np.random.default_rng([SEED, figure])
     parameters = {"theta": np.array(TRUTHS[figure]), "mu_x": np.zeros(3), "Sigma_x": covariance(rng)}
     first = synthetic(figure, 1.0)
-    rows = first.model.draw_rows(parameters, first.schema, ROWS, rng)
+    rows = first.model.draw_rows(parameters, first.schema, ROWS[figure], rng)
     design = np.stack([rows[name] for name in ("x1", "x2", "x3")], axis=1)
     design = design / np.maximum(1, np.linalg.norm(design, axis=1))[:, None]
     logistic = figure == 5
     response = np.where(np.array(rows["y"]) == "yes", 1.0, -1.0) if logistic else np.minimum(rows["y"], MOST)
-    seen = Likelihood("logistic" if logistic else "poisson", design, response)
+    return rows, Likelihood("logistic" if logistic else "poisson", design, response)
+
+
+def exact_posterior(figure: int, draws: int) -> dict[str, Any]:
+    """Quantiles of the non-private posterior, (3, 400)."""
+    _, seen = synthetic_rows(figure)
+    rng = np.random.default_rng([SEED, figure, 1])
+    exact = non_private(seen, SYNTHETIC_PRIOR["theta_sd"], SYNTHETIC_PRIOR["theta_radius"], 4 * draws, rng)
+    outside = float(np.mean(np.linalg.norm(seen.design, axis=1) >= 1 - 1e-9))
+    quantiles = np.quantile(exact, (np.arange(400) + 0.5) / 400, axis=0).T
+    return {"figure": figure, "quantiles": quantiles.round(4).tolist(), "outside": outside}
+
+
+def against_epsilon(
+    figure: int, epsilon: float, method: str, repetitions: int, sizes: dict[str, int]
+) -> dict[str, Any]:
+    """Posteriors of theta from ``repetitions`` releases of the same rows, and their KS scores."""
+    rows, seen = synthetic_rows(figure)
+    rng = np.random.default_rng([SEED, figure, 1])
     radius, theta_sd = SYNTHETIC_PRIOR["theta_radius"], SYNTHETIC_PRIOR["theta_sd"]
     exact = non_private(seen, theta_sd, radius, 4 * sizes["draws"], rng)
-    cells: list[dict[str, Any]] = []
-    for epsilon in epsilons:
-        plan = synthetic(figure, epsilon)
-        values = [tacit.privatize(rows, plan, ledger=None).values for _ in range(repetitions)]
-        problem = problem_for(plan.model, plan.schema, SYNTHETIC_PRIOR, ROWS, plan.noise())
-        settings = check_settings(warmup=sizes["warmup"], draws=sizes["draws"], chains=1, seed=SEED)
-        for method in methods:
-            begin = time.time()
-            arrays, diagnostics = posterior_arrays(problem, method, settings, values, chains=1, seed=SEED)
-            theta = arrays["theta"][:, 0]
-            scores = [[distance(own[:, i], exact[:, i]) for i in range(3)] for own in theta]
-            cells.append(
-                {
-                    "method": method,
-                    "epsilon": epsilon,
-                    "ks": np.mean(scores, axis=0).tolist(),
-                    "covered": np.mean(_inside(theta, TRUTHS[figure]), axis=0).tolist(),
-                    "diverging": float(np.mean(diagnostics["diverging"])),
-                    "seconds": time.time() - begin,
-                    "draws": theta,
-                }
-            )
-            print(
-                f"  figure {figure}: {method}, epsilon = {epsilon:.3f}: KS {np.mean(scores):.3f}, "
-                f"{time.time() - begin:.0f} s",
-                flush=True,
-            )
-    return {"non-private": exact, "cells": cells, "outside": float(np.mean(np.linalg.norm(design, axis=1) >= 1 - 1e-9))}
+    plan = synthetic(figure, epsilon)
+    releases = [tacit.privatize(rows, plan, ledger=None) for _ in range(repetitions)]
+    arrays, diagnostics = studies.posteriors(releases, method=method, prior=SYNTHETIC_PRIOR, seed=SEED, **sizes)
+    return {**scored(arrays["theta"], exact, TRUTHS[figure]), "diverging": float(np.mean(diagnostics["diverging"]))} | {
+        "figure": figure,
+        "method": method,
+        "epsilon": epsilon,
+    }
+
+
+def scored(theta: Any, exact: Any, truth: Any = None) -> dict[str, Any]:
+    """KS scores with their errors, widths, coverage and quantiles of posteriors (repetitions, draws, p)."""
+    scores = np.array([[distance(own[:, i], exact[:, i]) for i in range(theta.shape[2])] for own in theta])
+    at = (np.arange(KEPT) + 0.5) / KEPT
+    found = {
+        "ks": scores.mean(axis=0).tolist(),
+        "ks error": float(scores.mean(axis=1).std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None,
+        "wider": float(np.median(theta.std(axis=1) / exact.std(axis=0))),
+        "quantiles": np.quantile(theta, at, axis=1).transpose(1, 2, 0).round(3).tolist(),
+    }
+    if truth is not None:
+        found["covered"] = np.mean(_inside(theta, truth), axis=0).tolist()
+    return found
+
+
+def with_choices(
+    table: str, step: str, epsilon: float, folder: str | None, repetitions: int, sizes: dict[str, int]
+) -> dict[str, Any]:
+    """What one of the paper's choices buys, on the rows of Figure 5, 3 or 4."""
+    if table == "synthetic":
+        _, seen = synthetic_rows(5)
+        x, y = seen.design, seen.response
+    else:
+        plan, rows, _ = chosen_rows(3 if table == "diabetes" else 4, str(folder))
+        seen = seen_through(plan, rows)
+        x, y = seen.design[:, 1:], seen.response
+        x = x - x.mean(axis=0)  # the paper takes means of 0 for granted and has no intercept
+    likelihood = Likelihood("logistic", x, y)
+    fit, _ = newton(x, y)
+    choices = paper.STEPS[step]
+    radius = math.sqrt(2) * float(np.linalg.norm(fit))
+    rng = np.random.default_rng([SEED, 7])
+    exact = non_private(likelihood, 1.0, radius if choices.cut is None else choices.cut, 4 * sizes["draws"], rng)
+    theta, diverging = paper.sampled(x, y, epsilon, step, radius=radius, repetitions=repetitions, seed=SEED, **sizes)
+    found = scored(theta, exact)
+    del found["quantiles"]
+    return {"table": table, "step": step, "epsilon": epsilon, "diverging": diverging, "radius": radius, **found}
 
 
 def _inside(theta: Any, truth: tuple[float, ...]) -> Any:
@@ -458,10 +504,9 @@ def _inside(theta: Any, truth: tuple[float, ...]) -> Any:
     return (low <= truth) & (truth <= high)
 
 
-def curves(figure: int, found: dict[str, Any]) -> Figure:
+def curves(figure: int, cells: list[dict[str, Any]], exact: Any) -> Figure:
     """A row a coefficient; distribution functions at a few epsilons, one line a repetition, and the KS scores."""
-    cells, exact = found["cells"], found["non-private"]
-    epsilons = list(dict.fromkeys(cell["epsilon"] for cell in cells))
+    epsilons = sorted({cell["epsilon"] for cell in cells})
     shown = [epsilons[i] for i in SHOWN] if len(epsilons) > max(SHOWN) else epsilons[:3]
     drawn = Figure(figsize=(12.5, 8), layout="constrained", facecolor="white")
     axes = drawn.subplots(3, len(shown) + 1, squeeze=False)
@@ -470,17 +515,18 @@ def curves(figure: int, found: dict[str, Any]) -> Figure:
         for column, epsilon in enumerate(shown):
             panel = axes[i][column]
             for cell in (c for c in cells if c["epsilon"] == epsilon):
-                for own in cell["draws"]:
-                    _steps(panel, own[:, i], COLOURS[cell["method"]], 0.6, 0.35)
-            _steps(panel, exact[:, i], COLOURS["non-private"], 1.8, 1.0)
+                for own in cell["quantiles"][:8]:
+                    _steps(panel, own[i], COLOURS[cell["method"]], 0.6, 0.35)
+            _steps(panel, exact[i][::8], COLOURS["non-private"], 1.8, 1.0)
             panel.axvline(TRUTHS[figure][i], color="#888888", linewidth=0.8, linestyle=":")
             panel.set(ylim=(0, 1), xlim=(-2, 2))
             panel.set_title(f"theta$_{i + 1}$, epsilon = {epsilon:.3f}", fontsize=10, loc="left")
         panel = axes[i][-1]
         for method in methods:
-            own = [cell for cell in cells if cell["method"] == method]
-            at = [cell["epsilon"] for cell in own]
-            panel.plot(at, [cell["ks"][i] for cell in own], "o-", color=COLOURS[method], markersize=4, linewidth=1.3)
+            own = sorted((cell for cell in cells if cell["method"] == method), key=lambda cell: cell["epsilon"])
+            at, bars = [cell["epsilon"] for cell in own], [2 * (cell["ks error"] or 0) for cell in own]
+            scores = [cell["ks"][i] for cell in own]
+            panel.errorbar(at, scores, bars, fmt="o-", color=COLOURS[method], markersize=4, linewidth=1.3)
         panel.set(ylim=(0, 1), xlabel="epsilon" if i == 2 else "")
         panel.set_title(f"theta$_{i + 1}$, KS score to non-private", fontsize=10, loc="left")
     for panel in axes.flat:
@@ -492,109 +538,143 @@ def curves(figure: int, found: dict[str, Any]) -> Figure:
 
 
 def _steps(panel: Any, sample: Any, colour: str, width: float, alpha: float) -> None:
-    panel.plot(np.sort(sample), np.linspace(0, 1, len(sample)), color=colour, linewidth=width, alpha=alpha)
+    panel.plot(sample, (np.arange(len(sample)) + 0.5) / len(sample), color=colour, linewidth=width, alpha=alpha)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def claims(results: dict[str, Any]) -> list[str]:
+def claims(found: dict[str, Any]) -> list[Claim]:
     """What the paper says of its figures, beside the same numbers here."""
-    lines: list[str] = []
+    claims: list[Claim] = []
     for number in (3, 4):
-        if f"figure {number}" in results:
-            lines.append(f"{number}       paper: private and non-private posteriors are close, the private ones wider.")
-            for method, own in results[f"figure {number}"].items():
-                if method != "non-private":
-                    ks = max(own["ks"].values())
-                    lines.append(
-                        f"        here: {LABELS[method]}: {own['wider']:.1f} times as wide, largest KS {ks:.2f}."
-                    )
-    for number in (5, 6):
-        if f"figure {number}" in results:
-            lines.append(
-                f"{number}       paper: KS scores fall with epsilon, distribution functions overlap at the largest."
+        own = {m: r for m, r in found.get(f"figure {number}", {}).items() if m != "non-private"}
+        if own:
+            here = "; ".join(
+                f"{LABELS[m]} {r['wider']:.1f} times as wide, largest KS {max(r['ks'].values()):.2f}"
+                for m, r in own.items()
             )
-            cells = results[f"figure {number}"]["cells"]
-            for method in dict.fromkeys(cell["method"] for cell in cells):
-                own = [cell for cell in cells if cell["method"] == method]
-                scores = ", ".join(f"{np.mean(c['ks']):.2f} at {c['epsilon']:.3f}" for c in (own[0], own[-1]))
+            best = own.get("gaussian-covariates") or next(iter(own.values()))
+            held = (max(best["ks"].values()) < 0.3, best["wider"] > 1)
+            paper_says = "private and non-private posteriors are close, the private ones wider (epsilon = 0.1)"
+            claims.append(Claim(f"Figure {number}", paper_says, here, common.verdict(*held)))
+    for number in (5, 6):
+        cells = found.get(f"figure {number}", [])
+        best = [c for c in cells if c["method"] == "gaussian-covariates"]
+        if best:
+            parts = []
+            for method in dict.fromkeys(c["method"] for c in cells):
+                own = sorted((c for c in cells if c["method"] == method), key=lambda c: c["epsilon"])
+                scores = ", ".join(
+                    f"{np.mean(c['ks']):.2f} (se {c['ks error'] or 0:.2f}, {c['wider']:.1f} times as wide) "
+                    f"at {c['epsilon']:.3g}"
+                    for c in (own[0], own[-1])
+                )
                 held = np.mean([c["covered"] for c in own])
-                lines.append(f"        here: {LABELS[method]}: {scores}; 95% intervals held theta in {held:.0%}.")
-    for r in results.get("adult at epsilon 1", []):
+                parts.append(f"{LABELS[method]}: KS {scores}; 95% intervals held theta in {held:.0%}")
+            best.sort(key=lambda c: c["epsilon"])
+            falls = len(best) > 1 and np.mean(best[-1]["ks"]) < np.mean(best[0]["ks"])
+            overlap = np.mean(best[-1]["ks"]) < (0.15 if number == 5 else 0.35)
+            says = "overlap" if number == 5 else "partly overlap"
+            says = f"KS scores fall with epsilon; distribution functions {says} at the largest"
+            claims.append(Claim(f"Figure {number}", says, "; ".join(parts), common.verdict(falls, overlap)))
+    choices = found.get("choices", [])
+    for table, epsilon in dict.fromkeys((c["table"], c["epsilon"]) for c in choices):
+        own = {c["step"]: c for c in choices if (c["table"], c["epsilon"]) == (table, epsilon)}
+        here = "; ".join(
+            f"{step}: KS {np.mean(own[step]['ks']):.2f} (se {own[step]['ks error'] or 0:.2f}), "
+            f"{own[step]['wider']:.1f} times as wide"
+            for step in paper.STEPS
+            if step in own
+        )
+        last = own.get("and its moments as printed")
+        closed = last is not None and np.mean(last["ks"]) < 0.15
+        which = {"synthetic": "5", "diabetes": "3", "adult": "4"}[table]
+        title = f"Figure {which}, the paper's choices at epsilon = {epsilon:g}"
+        claims.append(Claim(title, "private and non-private posteriors nearly overlap", here, common.verdict(closed)))
+    for r in found.get("adult at epsilon 1", []):
         gap = r["area"] - r["non-private area"]
-        verdict = "within" if abs(gap) <= CLOSE else "NOT within"
-        said = f"{r['area']:.4f}, non-private {r['non-private area']:.4f}: {verdict} {CLOSE}"
-        lines.append(f"Adult   AUC at epsilon = 1, {r['encoding']}, {LABELS[r['method']]}: {said}.")
-    return lines
+        here = f"area under the curve {r['area']:.4f}, non-private {r['non-private area']:.4f}, tolerance {CLOSE}"
+        title = f"Adult at epsilon = 1, {r['encoding']}, {LABELS[r['method']]}"
+        says = "not in the paper: prediction is as good as without privacy"
+        claims.append(Claim(title, says, here, common.verdict(abs(gap) <= CLOSE)))
+    return claims
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Figures 3 to 6 of Kulkarni et al. 2021.")
-    parser.add_argument("--data", type=Path, help="folder with adult.parquet and nhanes_2017_2018_extract.parquet")
-    parser.add_argument("--out", type=Path, required=True, help="folder for figures and numbers")
-    parser.add_argument("--figures", default="3,4,5,6", help="comma-separated; all by default")
+    figures = ("3", "4", "5", "6", "choices")
+    parser = common.parser("Figures 3 to 6 of Kulkarni et al. 2021.", figures)
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; all by default")
-    parser.add_argument("--quick", action="store_true", help="few draws, one or two epsilons: does it run?")
     parser.add_argument("--page", type=Path, help="Markdown page to put the check on Adult into, between its two marks")
     said = parser.parse_args()
+    wanted, begin = common.chosen(said, figures), time.time()
     methods = [method for method in METHODS if method in said.methods.split(",")]
     unknown = [name for name in said.methods.split(",") if name not in METHODS]
     if unknown:
         raise SystemExit(f"Expected --methods to be some of {', '.join(METHODS)}; found {', '.join(unknown)}.")
-    if not said.figures or set(said.figures.split(",")) - {"3", "4", "5", "6"}:
-        raise SystemExit(f"Expected --figures to be some of 3,4,5,6; found {said.figures}.")
-    figures = [int(number) for number in said.figures.split(",")]
+    if said.quick:
+        methods = methods[:1]
     many = {"warmup": 60, "draws": 60} if said.quick else {"warmup": 500, "draws": 1000}
     sizes = {**many, "chains": 2 if said.quick else 4}
-    said.out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {}
-
-    def keep(name: str, figure: Figure) -> None:
-        """Write a figure, and all numbers so far: the next one may take long."""
-        figure.savefig(said.out / f"{name}.png", dpi=120)
-        figure.savefig(said.out / f"{name}.svg", metadata={"Date": None})
-        (said.out / "kulkarni2021.json").write_text(json.dumps(results, indent=1), "utf-8")
-
-    rng = np.random.default_rng(SEED)
-    if 3 in figures:
-        why = missing(said.data, "nhanes_2017_2018_extract.parquet")
-        if why is not None:
-            print(f"Figure 3 is left out: {why}.")
+    folder = None if said.data is None else str(said.data)
+    cells: list[Cell] = []
+    there = {}
+    for number, name in ((3, "nhanes_2017_2018_extract.parquet"), (4, "adult.parquet")):
+        why = common.missing(said.data, name)
+        there[number] = why is None
+        if why is not None and str(number) in wanted:
+            common.left_out(f"Figure {number}", why)
+        elif str(number) in wanted:
+            given = {"folder": folder, "methods": methods, "sizes": sizes}
+            cells.append(Cell(posterior_of_data, {"figure": number, **given}, 60.0))
+            if number == 4 and not said.quick:
+                cells += [Cell(prediction, {"encoding": kind, **given}, 60.0) for kind in ("numbers", "levels")]
+    for number in (n for n in (5, 6) if str(n) in wanted):
+        cells.append(Cell(exact_posterior, {"figure": number, "draws": many["draws"]}, 0))
+        repetitions = 3 if said.quick else REPETITIONS[number]
+        for epsilon in EPSILONS[number][-1:] if said.quick else EPSILONS[number]:
+            given = {"figure": number, "epsilon": epsilon, "repetitions": repetitions, "sizes": many}
+            slow = {"gaussian-covariates": 30.0, "taylor": 20.0, "naive": 25.0}
+            cells += [Cell(against_epsilon, {**given, "method": method}, slow[method] * number) for method in methods]
+    if "choices" in wanted:
+        for table in ("synthetic", "diabetes", "adult"):
+            if table != "synthetic" and (said.quick or not there[3 if table == "diabetes" else 4]):
+                continue
+            epsilons = (
+                CHOICE_EPSILONS[-1:] if said.quick else CHOICE_EPSILONS if table == "synthetic" else (DATA_EPSILON,)
+            )
+            steps = ["and its moments as printed"] if said.quick else list(paper.STEPS)
+            for epsilon in epsilons:
+                for step in steps:
+                    given = {"table": table, "step": step, "epsilon": epsilon, "folder": folder, "sizes": many}
+                    cells.append(Cell(with_choices, {**given, "repetitions": 2 if said.quick else 10}, 40.0))
+    done = common.measured(cells, said.out, "kulkarni2021", processes=said.processes, stop_after=said.stop_after)
+    found: dict[str, Any] = {}
+    for row in done:
+        kind, result = row["function"], row["found"]
+        if kind == "posterior_of_data":
+            found[f"figure {row['given']['figure']}"] = result
+        elif kind == "prediction":
+            found.setdefault("adult at epsilon 1", []).extend(result)
+        elif kind == "against_epsilon":
+            found.setdefault(f"figure {result['figure']}", []).append(result)
+        elif kind == "exact_posterior":
+            found[f"exact {result['figure']}"] = result
         else:
-            everything = diabetes(said.data)
-            chosen = rng.permutation(len(everything["age"]))[:DIABETES_ROWS]
-            rows = {name: column[chosen] for name, column in everything.items()}
-            plan = numbers_plan("diabetes", ["no", "yes"], DIABETES_BOUNDS, DATA_EPSILON)
-            draws, results["figure 3"] = data_figure(plan, rows, methods, sizes)
-            title = f"Diabetes (NHANES), n = {len(chosen)}, epsilon = {DATA_EPSILON}, coefficients in mapped units"
-            keep("figure3", densities(draws, plan.model.design(plan.schema).names, title))
-    if 4 in figures:
-        why = missing(said.data, "adult.parquet")
-        if why is not None:
-            print(f"Figure 4 is left out: {why}.")
-        else:
-            everything = adult(said.data)
-            chosen = rng.permutation(len(everything["age"]))[:ADULT_ROWS]
-            plan = numbers_plan("income", ["below", "above"], ADULT_BOUNDS, DATA_EPSILON)
-            rows = {name: everything[name][chosen] for name in ("income", *ADULT_BOUNDS)}
-            draws, results["figure 4"] = data_figure(plan, rows, methods, sizes)
-            title = f"Adult, n = {len(chosen)}, epsilon = {DATA_EPSILON}, coefficients in mapped units"
-            keep("figure4", densities(draws, plan.model.design(plan.schema).names, title))
-            encodings = ["numbers"] if said.quick else ["numbers", "levels"]
-            results["adult at epsilon 1"] = prediction(everything, chosen, methods, sizes, encodings)
-            if said.page is not None:
-                before, rest = said.page.read_text("utf-8").split(BEGIN)
-                table = adult_table(results["adult at epsilon 1"])
-                said.page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}", "utf-8")
-    for number in (n for n in (5, 6) if n in figures):
-        epsilons = EPSILONS if not said.quick else (EPSILONS[-1],)
-        found = against_epsilon(number, methods, epsilons, 3 if said.quick else REPETITIONS, many)
-        plain = [{name: value for name, value in cell.items() if name != "draws"} for cell in found["cells"]]
-        results[f"figure {number}"] = {"cells": plain, "outside": found["outside"]}
-        keep(f"figure{number}", curves(number, found))
-    (said.out / "kulkarni2021.json").write_text(json.dumps(results, indent=1), "utf-8")
-    print("\n" + "\n".join(claims(results)))
+            found.setdefault("choices", []).append(result)
+    for number, title in ((3, f"Diabetes (NHANES), n = {DIABETES_ROWS}"), (4, f"Adult, n = {ADULT_ROWS}")):
+        if f"figure {number}" in found:
+            title = f"{title}, epsilon = {DATA_EPSILON}, coefficients in mapped units"
+            common.save(densities(found[f"figure {number}"], title), said.out, f"kulkarni2021-figure{number}")
+    for number in (5, 6):
+        if f"figure {number}" in found and f"exact {number}" in found:
+            exact = np.array(found[f"exact {number}"]["quantiles"])
+            common.save(curves(number, found[f"figure {number}"], exact), said.out, f"kulkarni2021-figure{number}")
+    if said.page is not None and "adult at epsilon 1" in found:
+        before, rest = said.page.read_text("utf-8").split(BEGIN)
+        table = adult_table(found["adult at epsilon 1"])
+        said.page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}", "utf-8")
+    common.show(claims(found), said.out, "kulkarni2021", quick=said.quick, seconds=time.time() - begin)
     print("\n" + NOTES)
 
 

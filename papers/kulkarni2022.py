@@ -1,13 +1,14 @@
-"""Figures 1 to 5 and 9 to 11 of Kulkarni et al. 2022, "Locally Differentially Private Bayesian Inference".
+"""Figures 1 to 6 and 9 to 11 of Kulkarni et al. 2022, "Locally Differentially Private Bayesian Inference".
 
-    python papers/kulkarni2022.py --out FOLDER [--data FOLDER] [--figures 1,2,3,4,5,9,10,11] [--quick] [--page FILE]
-                                  [--repetitions SHARE] [--inputs ROWS]
+    python papers/kulkarni2022.py --out FOLDER [--data FOLDER] [--figures 1,2,3,4,5,6,9,10,11] [--quick] [--page FILE]
+                                  [--repetitions SHARE] [--inputs ROWS] [--processes 4] [--stop-after 3600]
 
-Writes figure1 to figure11 as .png and .svg and kulkarni2022.json, and prints what the paper says beside what comes out
-here. Figure 2 needs kosarak_5_25.parquet in the data folder, Figure 4 wine_quality.parquet, Figure 5 adult.parquet;
-without them they are left out. Reports about data are made by `tacit.randomize_rows`, with fresh noise: numbers differ
-a little from run to run, by design. `--repetitions 0.2` runs a fifth of the repetitions. Reports of inputs in Figure 5
-(10,000 rows in the paper) take a minute a repetition for every 1,000 rows, so that they have to be asked for.
+Writes the figures as .svg, kulkarni2022.jsonl and kulkarni2022-claims.json, and prints what the paper says beside what
+comes out here. Figure 2 needs kosarak_5_25.parquet in the data folder, Figure 4 wine_quality.parquet, Figure 5
+adult.parquet; without them they are left out. Reports about data are made by `tacit.randomize_rows`, with fresh noise:
+numbers differ a little from run to run, by design. `--repetitions 0.2` runs a fifth of the repetitions. Reports of
+inputs in Figure 5 (10,000 rows in the paper) take a minute a repetition for every 1,000 rows, so that they have to be
+asked for.
 
 Settings of the paper (captions): Figure 1, 5,000 normal rows clamped to [-5, 5], 500 repeats; Figure 2, 11,000 records
 of 10 items, 50 repeats; Figures 3 and 9, shares 0.7, 0.2, 0.1, 50 repeats (here 200); Figures 4 and 5, 30 repeats;
@@ -17,8 +18,6 @@ for Figure 3 alone. Where tacit has to differ, `NOTES` says why.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import os
 import sys
@@ -35,21 +34,24 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tacit
+from tacit import studies
 
-sys.path.insert(0, str(Path(__file__).parent))
-from tables import missing
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import common
+from common import Cell, Claim
 
 from comparisons.local_sgd import group_size, local_sgd
 from comparisons.point_estimates import nearest_shares, unbiased_shares
 
 matplotlib.use("Agg")
 
-FIGURES = (1, 2, 3, 4, 5, 9, 10, 11)
+FIGURES = ("1", "2", "3", "4", "5", "6", "9", "10", "11")
 MASSES = (0.5, 0.7, 0.9, 0.95)
 TRUTH = (0.7, 0.2, 0.1)
 SIZES = (100, 500, 1000, 5000)
 SHARES_EPSILONS = {3: (0.5,), 9: (0.25, 1.0, 2.0)}
 SHARES_REPEATS = 200
+CHEBYSHEV_SIZES, CHEBYSHEV_RUNS, CHEBYSHEV_ROWS = (2, 3, 4, 5, 6, 8, 10), 50, 1000
 PROTOCOLS = ("unary-encoding", "randomized-response")
 KOSARAK_EPSILONS, KOSARAK_REPEATS, KOSARAK_RECORDS = (0.25, 0.5, 1.0, 2.0, 4.0), 50, (10_500, 11_500)
 DELTA = 1e-5
@@ -86,25 +88,9 @@ Where this differs from the paper, and why
 """
 
 
-def say(text: str) -> None:
-    print(text, flush=True)
-
-
 def simulated(plan: tacit.Plan, repeats: int, n: int, parameters: Any, seed: int) -> list[tacit.Simulation]:
     """Reports of made-up people, the same parameters every time."""
     return [tacit.simulate(plan, n=n, seed=seed + i, parameters=parameters) for i in range(repeats)]
-
-
-def batched(plan: tacit.Plan, method: str, values: Any, sizes: dict[str, int], prior: Any = None, n: int = 1) -> Any:
-    """Draws of many surveys under one plan: arrays (surveys, draws, ...).
-
-    One batched call: tacit.infer takes the reports of one analysis.
-    """
-    from tacit.infer import check_settings, posterior_arrays, problem_of
-
-    settings = check_settings(**sizes, chains=1, seed=SEED)
-    arrays, info = posterior_arrays(problem_of(plan, prior, n), method, settings, values, chains=1, seed=SEED)
-    return {name: array[:, 0] for name, array in arrays.items()}, info
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -141,35 +127,27 @@ STUDIES = {
 }
 
 
-def coverage(
-    study: Study, trials: int, epsilons: tuple[float, ...], n: int, protocols: tuple[str | None, ...]
-) -> list[dict[str, Any]]:
+def coverage(number: int, trials: int, epsilon: float, n: int, protocol: str | None) -> list[dict[str, Any]]:
     """How often central intervals of each mass held the truth, all numbers of one parameter together."""
-    cells: list[dict[str, Any]] = []
-    for protocol in protocols:
-        for epsilon in epsilons:
-            plan = tacit.Plan(study.model, study.schema, tacit.PureDP(epsilon), tacit.Local(protocol))
-            begin = time.time()
-            found = tacit.calibrate(plan, n=n, trials=trials, seed=SEED, warmup=study.warmup)
-            held: dict[str, list[list[float]]] = {}
-            for number in found.ranks:
-                held.setdefault(number.split("[")[0], []).append([found.coverage(mass)[number] for mass in MASSES])
-            for parameter, shares in held.items():
-                cells.append(
-                    {
-                        "protocol": plan.local_randomizer().protocol.kind,
-                        "epsilon": epsilon,
-                        "parameter": parameter,
-                        "numbers": len(shares),
-                        "trials": trials,
-                        "coverage": np.mean(shares, axis=0).tolist(),
-                        "least p": min(p for name, p in found.p_values().items() if name.split("[")[0] == parameter),
-                        "failed": int(found.failed.sum()),
-                        "seconds": time.time() - begin,
-                    }
-                )
-            say(f"  {study.title}, epsilon = {epsilon:g}, {cells[-1]['protocol']}: {time.time() - begin:.0f} s")
-    return cells
+    study = STUDIES[number]
+    plan = tacit.Plan(study.model, study.schema, tacit.PureDP(epsilon), tacit.Local(protocol))
+    found = tacit.calibrate(plan, n=n, trials=trials, seed=SEED, warmup=study.warmup)
+    held: dict[str, list[list[float]]] = {}
+    for name in found.ranks:
+        held.setdefault(name.split("[")[0], []).append([found.coverage(mass)[name] for mass in MASSES])
+    return [
+        {
+            "protocol": plan.local_randomizer().protocol.kind,
+            "epsilon": epsilon,
+            "parameter": parameter,
+            "numbers": len(shares),
+            "trials": trials,
+            "coverage": np.mean(shares, axis=0).tolist(),
+            "least p": min(p for name, p in found.p_values().items() if name.split("[")[0] == parameter),
+            "failed": int(found.failed.sum()),
+        }
+        for parameter, shares in held.items()
+    ]
 
 
 def coverage_figure(title: str, cells: list[dict[str, Any]]) -> Figure:
@@ -239,35 +217,25 @@ def gap(a: Any, b: Any) -> float:
     return float(np.abs(f) @ np.diff(both))
 
 
-def kosarak_gaps(
-    records: Any, epsilons: tuple[float, ...], protocols: tuple[str, ...], repeats: int, sizes: dict[str, int]
-) -> list[dict[str, Any]]:
+def kosarak_gaps(folder: str, epsilon: float, protocol: str, repeats: int, sizes: dict[str, int]) -> dict[str, Any]:
     """The gap to the non-private posterior of every share, averaged over fresh reports of the same records."""
+    records = kosarak(Path(folder))
     levels = [f"item {i}" for i in range(1, 11)]
     exact = np.random.default_rng(SEED).dirichlet(1 + np.bincount(records, minlength=10), 4000)
     rows = {"item": [levels[i] for i in records]}
-    cells: list[dict[str, Any]] = []
-    for protocol in protocols:
-        for epsilon in epsilons:
-            begin = time.time()
-            schema = tacit.Schema(item=levels)
-            plan = tacit.Plan(tacit.Categorical("item"), schema, tacit.PureDP(epsilon), tacit.Local(protocol))
-            surveys = [tacit.randomize_rows(rows, plan, dataset=f"kosarak-{i}") for i in range(repeats)]
-            values = [plan.model.summary(plan.local_randomizer(), survey.groups[0].values) for survey in surveys]
-            theta = batched(plan, "shares", values, sizes, n=len(records))[0]["theta"]
-            gaps = [[gap(own[:, j], exact[:, j]) for j in range(10)] for own in theta]
-            cells.append(
-                {
-                    "protocol": protocol,
-                    "epsilon": epsilon,
-                    "records": len(records),
-                    "gap": np.mean(gaps, axis=0).tolist(),
-                    "wider": float(np.median(theta.std(axis=1) / exact.std(axis=0))),
-                    "seconds": time.time() - begin,
-                }
-            )
-            say(f"  Kosarak, {protocol}, epsilon = {epsilon:g}: {np.mean(gaps):.4f}, {time.time() - begin:.0f} s")
-    return cells
+    schema = tacit.Schema(item=levels)
+    plan = tacit.Plan(tacit.Categorical("item"), schema, tacit.PureDP(epsilon), tacit.Local(protocol))
+    surveys = [tacit.randomize_rows(rows, plan, dataset=f"kosarak-{i}") for i in range(repeats)]
+    theta = studies.posteriors(surveys, method="shares", seed=SEED, **sizes)[0]["theta"]
+    gaps = np.array([[gap(own[:, j], exact[:, j]) for j in range(10)] for own in theta])
+    return {
+        "protocol": protocol,
+        "epsilon": epsilon,
+        "records": len(records),
+        "gap": gaps.mean(axis=0).tolist(),
+        "gap error": float(gaps.mean(axis=1).std(ddof=1) / math.sqrt(repeats)),
+        "wider": float(np.median(theta.std(axis=1) / exact.std(axis=0))),
+    }
 
 
 def gaps_figure(cells: list[dict[str, Any]]) -> Figure:
@@ -281,9 +249,8 @@ def gaps_figure(cells: list[dict[str, Any]]) -> Figure:
         for j in range(10):
             label = "each item" if j == 0 else None
             panel.plot(at, [cell["gap"][j] for cell in own], color=GREY, linewidth=0.8, label=label)
-        panel.plot(
-            at, [np.mean(cell["gap"]) for cell in own], "o-", color=BLUE, linewidth=1.8, label="mean of 10 items"
-        )
+        means, bars = [np.mean(cell["gap"]) for cell in own], [2 * cell["gap error"] for cell in own]
+        panel.errorbar(at, means, bars, fmt="o-", color=BLUE, linewidth=1.8, label="mean of 10 items")
         top = 1.05 * max(value for cell in cells for value in cell["gap"])
         panel.set(xscale="log", xlabel="epsilon", ylim=(0, top))
         panel.set_title(protocol, fontsize=10, loc="left")
@@ -307,50 +274,32 @@ def unusable(shares: Any) -> tuple[float, float]:
     return float(np.mean(trivial)), float(np.mean(unordered | trivial))
 
 
-def shares_errors(
-    epsilons: tuple[float, ...],
-    protocols: tuple[str, ...],
-    people: tuple[int, ...],
-    repeats: int,
-    sizes: dict[str, int],
-) -> list[dict[str, Any]]:
+def shares_errors(epsilon: float, protocol: str, people: int, repeats: int, sizes: dict[str, int]) -> dict[str, Any]:
     """Root mean squared errors of the shares, run by run, and unusable solutions."""
     truth = np.array(TRUTH)
-    cells: list[dict[str, Any]] = []
-    for protocol in protocols:
-        for epsilon in epsilons:
-            begin = time.time()
-            schema = tacit.Schema(x=["a", "b", "c"])
-            plan = tacit.Plan(tacit.Categorical("x"), schema, tacit.PureDP(epsilon), tacit.Local(protocol))
-            made = {n: simulated(plan, repeats, n, {"theta": truth}, SEED + 10_000 * n) for n in people}
-            # The chain knows n through the counts alone, so that surveys of all sizes go into one call.
-            values = [one.numbers() for own in made.values() for one in own]
-            theta = batched(plan, "shares", values, sizes)[0]["theta"].mean(axis=1)
-            for place, (n, own) in enumerate(made.items()):
-                groups = [one.release.groups[0] for one in own]
-                points = nearest_shares([unbiased_shares(group.protocol, group.values) for group in groups])
-                means = theta[place * repeats : (place + 1) * repeats]
-                errors = {
-                    name: np.sqrt(np.mean((found - truth) ** 2, axis=1))
-                    for name, found in (("posterior", means), ("point", points))
-                }
-                difference = errors["posterior"] - errors["point"]
-                cells.append(
-                    {
-                        "protocol": protocol,
-                        "epsilon": epsilon,
-                        "n": n,
-                        "repeats": repeats,
-                        "posterior": float(errors["posterior"].mean()),
-                        "point": float(errors["point"].mean()),
-                        "difference": float(difference.mean()),
-                        "difference error": float(difference.std(ddof=1) / math.sqrt(repeats)),
-                        "posterior unusable": unusable(means),
-                        "point unusable": unusable(points),
-                    }
-                )
-            say(f"  shares, {protocol}, epsilon = {epsilon:g}: {time.time() - begin:.0f} s")
-    return cells
+    schema = tacit.Schema(x=["a", "b", "c"])
+    plan = tacit.Plan(tacit.Categorical("x"), schema, tacit.PureDP(epsilon), tacit.Local(protocol))
+    surveys = [one.release for one in simulated(plan, repeats, people, {"theta": truth}, SEED + 10_000 * people)]
+    means = studies.posteriors(surveys, method="shares", seed=SEED, **sizes)[0]["theta"].mean(axis=1)
+    groups = [one.groups[0] for one in surveys]
+    points = nearest_shares([unbiased_shares(group.protocol, group.values) for group in groups])
+    errors = {
+        name: np.sqrt(np.mean((found - truth) ** 2, axis=1))
+        for name, found in (("posterior", means), ("point", points))
+    }
+    difference = errors["posterior"] - errors["point"]
+    return {
+        "protocol": protocol,
+        "epsilon": epsilon,
+        "n": people,
+        "repeats": repeats,
+        "posterior": float(errors["posterior"].mean()),
+        "point": float(errors["point"].mean()),
+        "difference": float(difference.mean()),
+        "difference error": float(difference.std(ddof=1) / math.sqrt(repeats)),
+        "posterior unusable": unusable(means),
+        "point unusable": unusable(points),
+    }
 
 
 def shares_figure(cells: list[dict[str, Any]]) -> Figure:
@@ -511,55 +460,56 @@ def regression_plan(task: Task, epsilon: float, protocol: str) -> tacit.Plan:
     return tacit.Plan(model, schema, tacit.ApproxDP(epsilon, DELTA), tacit.Local(protocol))
 
 
+def plain_scores(number: int, folder: str, rows: int) -> dict[str, float]:
+    """What predictions are worth without privacy, and for wine without covariates."""
+    task = task_of(number, folder).some(rows)
+    found = {"non-private": task.non_private()}
+    return found | ({"always the public mean": task.score(np.zeros(task.x.shape[1]))} if number == 4 else {})
+
+
+def task_of(number: int, folder: str) -> Task:
+    """Wine or Adult."""
+    return wine(Path(folder)) if number == 4 else adult(Path(folder))
+
+
 def regression_scores(
-    task: Task, rows: dict[str, int], epsilons: tuple[float, ...], repeats: int, sizes: dict[str, int]
-) -> list[dict[str, Any]]:
-    """Test scores of posterior means by kind of report, and of gradient descent, at every epsilon."""
-    cells: list[dict[str, Any]] = []
+    number: int, folder: str, method: str, rows: int, epsilon: float, repeats: int, sizes: dict[str, int]
+) -> dict[str, Any]:
+    """Test scores of posterior means by kind of report, or of gradient descent."""
+    own = task_of(number, folder).some(rows)
     rng = np.random.default_rng(SEED)
-    for epsilon in epsilons:
-        budget = tacit.ApproxDP(epsilon, DELTA)
-        for method, count in rows.items():
-            begin = time.time()
-            own = task.some(count)
-            if method == "sgd":
-                scores = [
-                    own.score(
-                        local_sgd(
-                            own.design[order],
-                            own.response[order] / (RESPONSE_BOUND if task.family == "linear" else 1.0),
-                            family=task.family,
-                            budget=budget,
-                            radius=SGD_RADIUS[task.family],
-                            rng=rng,
-                        )
-                    )
-                    for order in (rng.permutation(len(own.x)) for _ in range(repeats))
-                ]
-            else:
-                plan = regression_plan(own, epsilon, method)
-                linear = task.family == "linear"
-                response = own.response if linear else np.where(own.response > 0, "above", "below")
-                table = {"y": response, **{f"x{i + 1}": column for i, column in enumerate(own.x.T)}}
-                surveys = [tacit.randomize_rows(table, plan, dataset=f"survey-{i}") for i in range(repeats)]
-                values = [plan.model.summary(plan.local_randomizer(), survey.groups[0].values) for survey in surveys]
-                chosen = plan.model.default_method(plan.schema)
-                theta = batched(plan, chosen, values, sizes, n=len(own.x))[0]["theta"].mean(axis=1)
-                scores = [own.score(one) for one in theta]
-            cells.append(
-                {
-                    "method": method,
-                    "epsilon": epsilon,
-                    "rows": len(own.x),
-                    "repeats": repeats,
-                    "mean": float(np.mean(scores)),
-                    "sd": float(np.std(scores, ddof=1)),
-                    "groups": len(own.x) // group_size(budget, own.design.shape[1], len(own.x)),
-                    "seconds": time.time() - begin,
-                }
+    budget = tacit.ApproxDP(epsilon, DELTA)
+    linear = own.family == "linear"
+    if method == "sgd":
+        scores = [
+            own.score(
+                local_sgd(
+                    own.design[order],
+                    own.response[order] / (RESPONSE_BOUND if linear else 1.0),
+                    family=own.family,
+                    budget=budget,
+                    radius=SGD_RADIUS[own.family],
+                    rng=rng,
+                )
             )
-            say(f"  {task.family}, {method}, epsilon = {epsilon:g}: {np.mean(scores):.4f}, {time.time() - begin:.0f} s")
-    return cells
+            for order in (rng.permutation(len(own.x)) for _ in range(repeats))
+        ]
+    else:
+        plan = regression_plan(own, epsilon, method)
+        response = own.response if linear else np.where(own.response > 0, "above", "below")
+        table = {"y": response, **{f"x{i + 1}": column for i, column in enumerate(own.x.T)}}
+        surveys = [tacit.randomize_rows(table, plan, dataset=f"survey-{i}") for i in range(repeats)]
+        theta = studies.posteriors(surveys, seed=SEED, **sizes)[0]["theta"].mean(axis=1)
+        scores = [own.score(one) for one in theta]
+    return {
+        "method": method,
+        "epsilon": epsilon,
+        "rows": len(own.x),
+        "repeats": repeats,
+        "mean": float(np.mean(scores)),
+        "sd": float(np.std(scores, ddof=1)),
+        "groups": len(own.x) // group_size(budget, own.design.shape[1], len(own.x)),
+    }
 
 
 def scores_figure(title: str, ylabel: str, cells: list[dict[str, Any]], level: dict[str, float]) -> Figure:
@@ -594,65 +544,147 @@ def scores_figure(title: str, ylabel: str, cells: list[dict[str, Any]], level: d
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Figure 6: the mean of the logistic function, and of its Chebyshev series of order 2
 
 
-def claims(results: dict[str, Any]) -> list[str]:
-    """What the paper says of its figures, beside the same numbers here."""
-    lines: list[str] = []
-    for number in (1, 10, 11):
-        if f"figure {number}" in results:
-            lines.append(f"{number:<4}paper: posteriors are well calibrated, also at the smallest epsilon.")
-            cells = results[f"figure {number}"]
+def chebyshev_error(size: int, runs: int, rows: int) -> dict[str, Any]:
+    """The absolute difference of the two means over rows in the ball of radius 1, by runs: its mean and error.
+
+    A random full-rank covariance for the size; theta is standard normal, anew in every run. The series on [-3, 3] is
+    the least-squares fit in the Chebyshev weight; by symmetry its quadratic term is 0 (docs/errata.md, L7).
+    """
+    rng = np.random.default_rng([SEED, size])
+    root = rng.standard_normal((size, size))
+    sigma = root @ root.T / size
+    series = np.polynomial.Chebyshev.interpolate(lambda u: 1 / (1 + np.exp(-u)), 2, domain=[-3, 3])
+    factor, off, worst = np.linalg.cholesky(sigma), [], 0.0
+    for _ in range(runs):
+        theta = rng.standard_normal(size)
+        x = rng.standard_normal((rows, size)) @ factor.T
+        u = x / np.maximum(1, np.linalg.norm(x, axis=1))[:, None] @ theta
+        own = 1 / (1 + np.exp(-u))
+        off.append(abs(float(own.mean() - series(u).mean())))
+        worst = max(worst, float(np.max(np.abs(own - series(u)))))
+    error = float(np.std(off, ddof=1) / math.sqrt(runs))
+    return {"size": size, "runs": runs, "off": float(np.mean(off)), "error": error, "worst row": worst}
+
+
+def chebyshev_figure(cells: list[dict[str, Any]]) -> Figure:
+    """Means with two standard errors."""
+    drawn = Figure(figsize=(5.4, 3.6), layout="constrained", facecolor="white")
+    panel = drawn.subplots()
+    at, off = [c["size"] for c in cells], [c["off"] for c in cells]
+    panel.errorbar(at, off, [2 * c["error"] for c in cells], fmt="o-", color=BLUE, markersize=4)
+    panel.set(xlabel="covariates", ylabel="mean absolute difference", ylim=(0, None))
+    panel.set_title("Mean of the logistic function and of its series of order 2", fontsize=10, loc="left")
+    panel.spines[["top", "right"]].set_visible(False)
+    return drawn
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def claims(found: dict[str, Any]) -> list[Claim]:
+    """What the paper says of its figures, beside the same numbers here. Two standard errors make a difference."""
+    claims: list[Claim] = []
+    for number in ("1", "10", "11"):
+        cells = found.get(number, [])
+        if cells:
             off = max(abs(held - mass) for c in cells for held, mass in zip(c["coverage"], MASSES, strict=True))
-            least = min(c["least p"] for c in cells)
-            tests = sum(c["numbers"] for c in cells)
-            lines.append(f"    here: coverage off by at most {off:.3f}; least p {least:.2g} of {tests} rank tests.")
-    if "figure 2" in results:
-        lines.append("2   paper: close to non-private also at small epsilon, and converging to it.")
-        for protocol in dict.fromkeys(c["protocol"] for c in results["figure 2"]):
-            own = [c for c in results["figure 2"] if c["protocol"] == protocol]
-            said = ", ".join(f"{np.mean(c['gap']):.4f} at {c['epsilon']:g}" for c in own)
-            lines.append(f"    here: {protocol}: {said}.")
-    for number in (3, 9):
-        if f"figure {number}" in results:
-            lines.append(f"{number}   paper: the posterior's error is 10-30% lower, mostly with few people.")
-            cells = results[f"figure {number}"]
-            for protocol, epsilon in dict.fromkeys((c["protocol"], c["epsilon"]) for c in cells):
-                own = [c for c in cells if (c["protocol"], c["epsilon"]) == (protocol, epsilon)]
-                said = ", ".join(f"{c['posterior'] / c['point'] - 1:+.0%} for n = {c['n']}" for c in own)
-                lines.append(f"    here: {protocol}, epsilon = {epsilon:g}: {said}.")
-    for number, what in (
-        (4, "better than LDP-SGD at small epsilon, worse at large"),
-        (5, "better up to 0.8, then near"),
-    ):
-        if f"figure {number}" in results:
-            lines.append(f"{number}   paper: reports of statistics are {what}.")
-            found = results[f"figure {number}"]
-            for method in dict.fromkeys(c["method"] for c in found["cells"]):
-                own = [c for c in found["cells"] if c["method"] == method]
-                said = ", ".join(f"{c['mean']:.3f} at {c['epsilon']:g}" for c in own)
-                lines.append(f"    here: {method}: {said}; non-private {found['non-private']:.3f}.")
-    return lines
+            least, tests = min(c["least p"] for c in cells), sum(c["numbers"] for c in cells)
+            sd = 0.5 / math.sqrt(cells[0]["trials"])
+            here = (
+                f"coverage off by at most {off:.3f} ({cells[0]['trials']} trials: sd of a share up to {sd:.3f}); "
+                f"least p {least:.2g} of {tests} rank tests; epsilon {min(c['epsilon'] for c in cells):g} to "
+                f"{max(c['epsilon'] for c in cells):g}"
+            )
+            says = "posteriors are well calibrated, also under strict privacy"
+            claims.append(Claim(f"Figure {number}", says, here, common.verdict(least * tests > 0.01, off < 4 * sd)))
+    if found.get("2"):
+        parts, near = [], []
+        for protocol in dict.fromkeys(c["protocol"] for c in found["2"]):
+            own = sorted((c for c in found["2"] if c["protocol"] == protocol), key=lambda c: c["epsilon"])
+            said = ", ".join(f"{np.mean(c['gap']):.4f} (se {c['gap error']:.4f}) at {c['epsilon']:g}" for c in own)
+            parts.append(f"{protocol}: {said}")
+            near.append(np.mean(own[-1]["gap"]) < 0.01)
+            near.append(len(own) == 1 or np.mean(own[-1]["gap"]) < np.mean(own[0]["gap"]) / 2)
+        says = "close to the non-private posterior also at small epsilon, and converging to it"
+        claims.append(
+            Claim("Figure 2", says, "mean gap of distribution functions " + "; ".join(parts), common.verdict(*near))
+        )
+    for number in ("3", "9"):
+        cells = found.get(number, [])
+        for protocol in dict.fromkeys(c["protocol"] for c in cells):
+            own = sorted((c for c in cells if c["protocol"] == protocol), key=lambda c: (c["epsilon"], c["n"]))
+            said = "; ".join(
+                f"epsilon {c['epsilon']:g}, n = {c['n']}: {c['posterior']:.4f} against {c['point']:.4f} "
+                f"({c['posterior'] / c['point'] - 1:+.0%}, "
+                f"difference {c['difference']:+.4f} ± {c['difference error']:.4f})"
+                for c in own
+            )
+            few = [c for c in own if c["n"] == min(c["n"] for c in own)]
+            lower = [c["difference"] < -2 * c["difference error"] for c in few]
+            never = not any(c["difference"] > 2 * c["difference error"] for c in own)
+            usable = [c["posterior unusable"][0] <= c["point unusable"][0] for c in own]
+            says = "the posterior's RMSE is 10-30% lower, mostly with few people; fewer unusable solutions"
+            claims.append(Claim(f"Figure {number}, {protocol}", says, said, common.verdict(*lower, never, *usable)))
+    for number, what, low in (("4", "RMSE", True), ("5", "area under the curve", False)):
+        cells = found.get(number, [])
+        by = {(c["method"], c["epsilon"]): c for c in cells}
+        epsilons = sorted({e for m, e in by if ("statistics", e) in by and ("sgd", e) in by})
+        if epsilons:
+            said = "; ".join(
+                f"epsilon {e:g}: statistics {by['statistics', e]['mean']:.3f} (sd {by['statistics', e]['sd']:.3f}), "
+                f"LDP-SGD {by['sgd', e]['mean']:.3f} (sd {by['sgd', e]['sd']:.3f})"
+                + (
+                    f", inputs {by['inputs', e]['mean']:.3f} (sd {by['inputs', e]['sd']:.3f})"
+                    if ("inputs", e) in by
+                    else ""
+                )
+                for e in epsilons
+            )
+            sign = 1 if low else -1
+
+            def ahead(e: float, sign: int = sign, by: Any = by) -> float:
+                ours, theirs = by["statistics", e], by["sgd", e]
+                error = math.hypot(ours["sd"], theirs["sd"]) / math.sqrt(ours["repeats"])
+                return sign * (theirs["mean"] - ours["mean"]) / max(error, 1e-12)
+
+            level = ", ".join(f"{k} {v:.3f}" for k, v in found.get(f"{number} plain", {}).items())
+            small, large = min(epsilons), max(epsilons)
+            if number == "4":
+                says = "reports of statistics have the smaller RMSE at small epsilon, LDP-SGD at large"
+                held = (ahead(small) > 2, ahead(large) < -2)
+            else:
+                says = "reports of statistics beat LDP-SGD up to epsilon = 0.8, and are near it beyond"
+                gap = abs(by["statistics", large]["mean"] - by["sgd", large]["mean"])
+                held = (ahead(small) > 2, gap < 0.03)
+            here = f"{what}: {said}; {level} ({cells[0]['repeats']} repetitions)"
+            claims.append(Claim(f"Figure {number}", says, here, common.verdict(*held)))
+            if any(m == "inputs" for m, _ in by):
+                worse = [by["inputs", e]["mean"] < by["statistics", e]["mean"] for m, e in by if m == "inputs"]
+                says = "reports of inputs cannot perform at a similar level"
+                claims.append(Claim(f"Figure {number}, inputs", says, here, common.verdict(*worse)))
+    if found.get("6"):
+        said = ", ".join(f"{c['off']:.4f} (se {c['error']:.4f}) for d = {c['size']}" for c in found["6"])
+        worst = max(c["worst row"] for c in found["6"])
+        says = "the Chebyshev series of order 2 is a moderately accurate approximation of the mean"
+        here = f"mean absolute difference {said}; a single row is off by up to {worst:.2f}"
+        claims.append(Claim("Figure 6", says, here, common.verdict(all(c["off"] < 0.05 for c in found["6"]))))
+    return claims
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Figures 1 to 5 and 9 to 11 of Kulkarni et al. 2022.")
-    parser.add_argument("--data", type=Path, help="folder with kosarak_5_25, wine_quality and adult as .parquet")
-    parser.add_argument("--out", type=Path, required=True, help="folder for figures and numbers")
-    parser.add_argument("--figures", default=",".join(map(str, FIGURES)), help="comma-separated; all by default")
-    parser.add_argument("--quick", action="store_true", help="few draws, trials and epsilons: does it run?")
+    parser = common.parser("Figures 1 to 6 and 9 to 11 of Kulkarni et al. 2022.", FIGURES)
     parser.add_argument("--repetitions", type=float, default=1.0, help="the share of the repetitions to run")
     parser.add_argument("--inputs", type=int, default=0, help="reports of inputs in Figure 5, 10000 in the paper: slow")
     parser.add_argument(
         "--page", type=Path, help="Markdown page to put Figure 3 into as a table, between its two marks"
     )
     said = parser.parse_args()
-    if not said.figures or set(said.figures.split(",")) - set(map(str, FIGURES)):
-        raise SystemExit(f"Expected --figures to be some of {','.join(map(str, FIGURES))}; found {said.figures}.")
+    figures, begin, quick = common.chosen(said, FIGURES), time.time(), bool(said.quick)
     if not 0 < said.repetitions <= 1:
         raise SystemExit(f"Expected --repetitions to be above 0 and at most 1; found {said.repetitions}.")
-    figures = [int(number) for number in said.figures.split(",")]
-    quick = bool(said.quick)
     sizes = {"warmup": 60, "draws": 60} if quick else {"warmup": 300, "draws": 500}
 
     def repeats(many: int) -> int:
@@ -661,62 +693,88 @@ def main() -> None:
     def last(several: Any) -> Any:
         return several[-1:] if quick else several
 
-    said.out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {}
-    drawn: dict[str, Figure] = {}
+    if quick:  # one of each kind: Figures 9, 10 and 11 run the code of 3 and 1, and 5 that of 4
+        figures = [name for name in figures if name in ("1", "2", "3", "4", "6")] or figures
+    tables = {"2": "kosarak_5_25.parquet", "4": "wine_quality.parquet", "5": "adult.parquet"}
+    cells: list[Cell] = []
+    of: dict[str, str] = {}
 
-    def keep(number: int, found: Any, figure: Figure) -> None:
-        """Written at once: a later figure may take hours."""
-        results[f"figure {number}"] = found
-        figure.savefig(said.out / f"figure{number}.png", dpi=120)
-        figure.savefig(said.out / f"figure{number}.svg", metadata={"Date": None})
-        (said.out / "kulkarni2022.json").write_text(json.dumps(results, indent=1), "utf-8")
-        drawn[f"figure{number}"] = figure
+    def add(figure: str, slow: float, function: Any, **given: Any) -> None:
+        cells.append(Cell(function, given, slow))
+        of[cells[-1].name] = figure if function is not plain_scores else f"{figure} plain"
 
-    tables = {2: "kosarak_5_25.parquet", 4: "wine_quality.parquet", 5: "adult.parquet"}
     for number in figures:
-        why = missing(said.data, tables[number]) if number in tables else None
+        why = common.missing(said.data, tables[number]) if number in tables else None
         if why is not None:
-            say(f"Figure {number} is left out: {why}.")
-        elif number in STUDIES:
-            study = STUDIES[number]
-            trials, n = repeats(study.trials), 200 if quick else study.n
-            found = coverage(study, max(trials, 10), last(study.epsilons), n, last(study.protocols))
-            keep(number, found, coverage_figure(f"{study.title}, n = {n:,}", found))
-        elif number == 2:
-            records = kosarak(said.data)
-            found = kosarak_gaps(records, last(KOSARAK_EPSILONS), last(PROTOCOLS), repeats(KOSARAK_REPEATS), sizes)
-            keep(number, found, gaps_figure(found))
-        elif number in SHARES_EPSILONS:
-            people = SIZES[:2] if quick else SIZES
+            common.left_out(f"Figure {number}", why)
+        elif number in ("1", "10", "11"):
+            study = STUDIES[int(number)]
+            trials, n = max(repeats(study.trials), 10), 200 if quick else study.n
+            for protocol in last(study.protocols):
+                for epsilon in last(study.epsilons):
+                    given = {"number": int(number), "trials": trials, "epsilon": epsilon, "n": n, "protocol": protocol}
+                    add(number, trials * n / 1e4, coverage, **given)
+        elif number == "2":
+            for protocol in last(PROTOCOLS):
+                for epsilon in last(KOSARAK_EPSILONS):
+                    given = {"folder": str(said.data), "epsilon": epsilon, "protocol": protocol, "sizes": sizes}
+                    add(number, 50.0, kosarak_gaps, **given, repeats=repeats(KOSARAK_REPEATS))
+        elif number in ("3", "9"):
             # What was compiled for Figure 3 serves a quick Figure 9.
-            epsilons = SHARES_EPSILONS[3 if quick else number]
-            found = shares_errors(epsilons, last(PROTOCOLS), people, repeats(SHARES_REPEATS), sizes)
-            keep(number, found, shares_figure(found))
-            if number == 3 and said.page is not None:
-                before, rest = said.page.read_text("utf-8").split(BEGIN)
-                said.page.write_text(f"{before}{BEGIN}\n\n{shares_table(found)}\n\n{END}{rest.split(END)[1]}", "utf-8")
+            for protocol in last(PROTOCOLS):
+                for epsilon in SHARES_EPSILONS[3 if quick else int(number)]:
+                    for people in SIZES[:1] if quick else SIZES:
+                        given = {"epsilon": epsilon, "protocol": protocol, "people": people, "sizes": sizes}
+                        add(number, 20.0, shares_errors, **given, repeats=repeats(SHARES_REPEATS))
+        elif number == "6":
+            for size in CHEBYSHEV_SIZES:
+                add(number, 0, chebyshev_error, size=size, runs=CHEBYSHEV_RUNS, rows=CHEBYSHEV_ROWS)
         else:
-            task = wine(said.data) if number == 4 else adult(said.data)
-            everybody = 2_000 if quick else len(task.x)
+            everybody = 1_000 if quick else len(task_of(int(number), str(said.data)).x)
             rows = {"statistics": everybody, "sgd": everybody}
-            if number == 5 and said.inputs:
+            if number == "5" and said.inputs:
                 rows["inputs"] = min(said.inputs, everybody)
-            elif number == 5:
-                say("Reports of inputs are left out of Figure 5: --inputs is not given.")
-            few = sizes if quick else {"warmup": 200, "draws": 200}  # for a mean
-            found = regression_scores(task, rows, last(REGRESSION_EPSILONS), repeats(REGRESSION_REPEATS), few)
-            level = {"non-private": task.some(everybody).non_private()}
-            if number == 4:
-                level["always the public mean"] = task.score(np.zeros(task.x.shape[1]))
+            elif number == "5":
+                print("Reports of inputs are left out of Figure 5: --inputs is not given.", flush=True)
+            few = {**sizes} if quick else {"warmup": 200, "draws": 200}  # for a mean
+            where = {"number": int(number), "folder": str(said.data)}
+            add(number, 0, plain_scores, **where, rows=everybody)
+            for method, count in rows.items():
+                for epsilon in last(REGRESSION_EPSILONS):
+                    given = {"method": method, "rows": count, "epsilon": epsilon, "sizes": few}
+                    add(number, count / 100, regression_scores, **where, **given, repeats=repeats(REGRESSION_REPEATS))
+    done = common.measured(cells, said.out, "kulkarni2022", processes=said.processes, stop_after=said.stop_after)
+    found: dict[str, Any] = {}
+    for row in done:
+        number, result = of[row["cell"]], row["found"]
+        if number.endswith("plain"):
+            found[number] = result
+        else:
+            found.setdefault(number, []).extend(result if isinstance(result, list) else [result])
+    drawn: dict[str, Figure] = {}
+    for number, own in found.items():
+        if number in ("1", "10", "11"):
+            drawn[number] = coverage_figure(f"{STUDIES[int(number)].title}", own)
+        elif number == "2":
+            drawn[number] = gaps_figure(own)
+        elif number in ("3", "9"):
+            drawn[number] = shares_figure(own)
+        elif number == "6":
+            drawn[number] = chebyshev_figure(own)
+        elif number in ("4", "5"):
             title, ylabel = (
-                ("Wine", "RMSE on test rows") if number == 4 else ("Adult", "area under the curve, test rows")
+                ("Wine", "RMSE on test rows") if number == "4" else ("Adult", "area under the curve, test rows")
             )
-            plain = {"cells": found, **level}
-            keep(number, plain, scores_figure(f"{title}, {task.x.shape[1]} components", ylabel, found, level))
-    (said.out / "kulkarni2022.json").write_text(json.dumps(results, indent=1), "utf-8")
-    say("\n" + "\n".join(claims(results)))
-    say("\n" + NOTES)
+            drawn[number] = scores_figure(
+                f"{title}, {COMPONENTS} components", ylabel, own, found.get(f"{number} plain", {})
+            )
+    for number, figure in drawn.items():
+        common.save(figure, said.out, f"kulkarni2022-figure{number}")
+    if said.page is not None and "3" in found:
+        before, rest = said.page.read_text("utf-8").split(BEGIN)
+        said.page.write_text(f"{before}{BEGIN}\n\n{shares_table(found['3'])}\n\n{END}{rest.split(END)[1]}", "utf-8")
+    common.show(claims(found), said.out, "kulkarni2022", quick=quick, seconds=time.time() - begin)
+    print("\n" + NOTES)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tacit.privacy.beta_divergence import check_beta
+from tacit.studies import check_beta
 
 
 def logistic_matrices(x: Any, shares: Any, theta: Any, beta: float) -> tuple[Any, Any]:

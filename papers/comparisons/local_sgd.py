@@ -26,9 +26,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tacit.errors import expected
-from tacit.privacy.gaussian import sigma_over_sensitivity
-from tacit.privacy.guarantees import ApproxDP
+from tacit import ApproxDP
+from tacit.studies import expected, sigma_over_sensitivity
 
 _FAMILIES = ("linear", "logistic")
 

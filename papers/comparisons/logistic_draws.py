@@ -35,7 +35,7 @@ def logistic_draws(
     import jax.numpy as jnp
     import numpy as np
 
-    from tacit.runtime.backend import float64
+    from tacit.studies import float64
 
     x, y = np.asarray(x, float), np.asarray(y, float)
     sizes, n, d = x.shape
@@ -59,7 +59,7 @@ def _program(with_beta: bool, draws: int, proposals: int) -> Any:
     import jax.numpy as jnp
     from jax.scipy.special import logsumexp
 
-    from tacit.mechanisms.targets.beta_densities import BernoulliDensity
+    from tacit.studies import BernoulliDensity
 
     density = BernoulliDensity((), 1.0)
 

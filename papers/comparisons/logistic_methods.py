@@ -21,10 +21,15 @@ from comparisons.tempering import (
     logistic_range,
     minami_weight,
 )
-from tacit.baselines.objective_perturbation import ObjectivePerturbation
-from tacit.baselines.output_perturbation import OutputPerturbation
-from tacit.baselines.ridge import minimiser
-from tacit.privacy.beta_divergence import Probabilities, beta_for, default_beta, weight_for
+from tacit.studies import (
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Probabilities,
+    beta_for,
+    default_beta,
+    minimiser,
+    weight_for,
+)
 
 REACH = 8.0  # |theta|, in units of sd sqrt(d) / 3, up to which the Gibbs posterior goes
 

@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss
-from tacit.mechanisms.posterior_sample.loss import DrawSettings
-from tacit.mechanisms.targets.network_densities import NetworkBernoulli, NetworkNormal
+from tacit.studies import BetaLoss, DrawSettings, NetworkBernoulli, NetworkNormal
 
 Network = NetworkBernoulli | NetworkNormal
 _START = 0.3  # of the prior's standard deviation: where the weights of a descent start
 
 
 def network_draws(density: Network, x: Any, y: Any, *, weight: float, beta: float, cooling: Any, seed: int) -> Any:
-    """`tacit.private_samplers.smc.Particles`, every array with a first axis of data sets."""
+    """What `tacit.studies.particle_run` gives, every array with a first axis of data sets."""
     import jax.numpy as jnp
     import numpy as np
 
-    from tacit.runtime.backend import float64
+    from tacit.studies import float64
 
     words = np.random.default_rng(seed).integers(0, 2**32, (len(x), cooling.keys, 2), dtype=np.uint32)
     loss = BetaLoss(None, DrawSettings(loss="beta-divergence"), density, beta)  # type: ignore[arg-type]
@@ -39,9 +37,9 @@ def network_draws(density: Network, x: Any, y: Any, *, weight: float, beta: floa
 def _many_draws(loss: BetaLoss, cooling: Any) -> Any:
     import jax
 
-    from tacit.private_samplers.particle_draws import run_of
+    from tacit.studies import particle_run
 
-    return jax.jit(jax.vmap(run_of(loss, cooling), in_axes=(None, 0, 0, None, 0)))
+    return jax.jit(jax.vmap(particle_run(loss, cooling), in_axes=(None, 0, 0, None, 0)))
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def network_descents(density: Network, x: Any, y: Any, descent: Descent, *, seed
     import jax.numpy as jnp
     import numpy as np
 
-    from tacit.runtime.backend import float64
+    from tacit.studies import float64
 
     rng = np.random.default_rng(seed)
     sets, n = np.shape(y)

@@ -8,14 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tacit.errors import expected
-from tacit.protocols.local_randomizer import LatticeNumber, LocalRandomizer
-from tacit.protocols.protocol import Protocol
-from tacit.protocols.randomized_response import RandomizedResponse
-from tacit.protocols.unary_encoding import UnaryEncoding
+from tacit.studies import expected
 
 
-def unbiased_shares(protocol: Protocol, reports: Any) -> Any:
+def unbiased_shares(protocol: Any, reports: Any) -> Any:
     """Shares (k,) of the k levels among the people who sent ``reports`` (N, m): right on average, perhaps negative.
 
         f_j = (z_j - q) / (p - q)
@@ -29,11 +25,11 @@ def unbiased_shares(protocol: Protocol, reports: Any) -> Any:
     import numpy as np
 
     values = np.asarray(reports)
-    if isinstance(protocol, RandomizedResponse):
+    if protocol.kind == "randomized-response":
         shares = np.bincount(values[:, 0], minlength=protocol.levels) / len(values)
         lie = math.exp(-protocol.epsilon)
         told, other = 1 / (1 + (protocol.levels - 1) * lie), lie / (1 + (protocol.levels - 1) * lie)
-    elif isinstance(protocol, UnaryEncoding):
+    elif protocol.kind == "unary-encoding":
         shares = values.mean(axis=0)
         told, other = 0.5, 1 / (1 + math.exp(protocol.epsilon))
     else:
@@ -62,7 +58,7 @@ def nearest_shares(values: Any) -> Any:
     return np.maximum(v - t, 0.0)
 
 
-def unbiased_mean(client: LocalRandomizer, reports: Any) -> float:
+def unbiased_mean(client: Any, reports: Any) -> float:
     """The mean of a numeric column, clamped to its bounds and rounded to the device's lattice, in the column's units.
 
     The average report, mapped back: the noise that devices add has mean 0.
@@ -70,7 +66,7 @@ def unbiased_mean(client: LocalRandomizer, reports: Any) -> float:
     import numpy as np
 
     encoder = client.encoder
-    if not isinstance(encoder, LatticeNumber):
+    if not {"first", "last", "low", "high"} <= set(dir(encoder)):
         raise expected("protocol", client.protocol.kind, "to be one for a single number")
     share = (float(np.mean(np.asarray(reports)[:, 0])) - encoder.first) / (encoder.last - encoder.first)
     return encoder.low + share * (encoder.high - encoder.low)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from tacit.errors import expected
-from tacit.privacy import gaussian
+from tacit.studies import expected, log_delta, mu_for
 
 LOGISTIC_SLOPE = 2.0  # G of logistic regression, for |x| <= 1 in two dimensions or more
 # The same in one dimension: the largest of p(t) + s p(-s t) over 0 <= s <= 1 and t >= 0, p the logistic function.
@@ -46,9 +45,9 @@ def gaussian_weight(epsilon: float, delta: float, *, slope: float, precision: fl
 
     Proof: both potentials are m-strongly convex, m = ``precision``, and differ by a function with Lipschitz constant
     weight * G, G = ``slope``. So a draw is Gaussian-DP with mu = weight G / sqrt(m) (Gopi, Lee, Liu 2022, Theorem 4),
-    and `gaussian.mu_for` inverts the exact curve, on the safe side. []
+    and `mu_for` inverts the exact curve, on the safe side. []
     """
-    return _from_mu(gaussian.mu_for(epsilon, delta), slope, precision)
+    return _from_mu(mu_for(epsilon, delta), slope, precision)
 
 
 def minami_weight(epsilon: float, delta: float, *, slope: float, precision: float) -> float:
@@ -63,7 +62,7 @@ def minami_weight(epsilon: float, delta: float, *, slope: float, precision: floa
     if not 0 < delta < 1:
         raise expected("delta", delta, "to lie strictly between 0 and 1")
     mu = epsilon / math.sqrt(1 + 2 * math.log(1 / delta))
-    if gaussian.log_delta(epsilon, mu) > math.log(delta):
+    if log_delta(epsilon, mu) > math.log(delta):
         raise expected(
             "epsilon", epsilon, f"to be smaller for Minami's weight at delta = {delta:g}: its bound fails here"
         )

@@ -1,0 +1,143 @@
+"""What makes the private posteriors of kulkarni2021 so narrow? The paper's choices, switched on one after the other.
+
+A small sampler of the paper's model for mean-zero covariates, apart from the package: theta, a covariance Sigma of the
+covariates, and a normal distribution for the noisy sums of yx and xx' (cross terms times the root of 2), sampled by
+NumPyro's NUTS. Everything that tacit decided otherwise can be decided as in the paper here, wrong or not:
+
+    noise        the same in every entry, for a sensitivity of sqrt(4.5) (Corollary 3.1.1)
+    cut          |theta| <= sqrt(2) |non-private fit|: read off the data, so not private
+    scales       N(0, 2.5) for the standard deviations of covariates in a ball of radius 1
+    moments      a Taylor polynomial for the mean of y; "printed" has the covariance of section 3.3, case (b)
+    covariance   known exactly, which nobody allows, to see what not knowing it costs
+    shrink       noise divided by a number, to see how little of it would do
+
+`STEPS` are cumulative up to "moments as printed"; each later one changes the first step alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tacit.studies import mu_for
+
+DELTA = 1e-5
+SENSITIVITY = math.sqrt(4.5)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """One way to do it; ``cut`` is a radius, or None for that of the data."""
+
+    cut: float | None = 2.0
+    scale: float = 0.4
+    moments: str = "exact"
+    known: bool = False
+    shrink: float = 1.0
+
+
+_FIRST = Choices()
+_CUT = replace(_FIRST, cut=None)
+_SCALES = replace(_CUT, scale=2.5)
+_TAYLOR = replace(_SCALES, moments="taylor")
+STEPS: dict[str, Choices] = {
+    "the paper's noise": _FIRST,
+    "and its cut of theta": _CUT,
+    "and its prior of the covariance": _SCALES,
+    "and its Taylor moments, mended": _TAYLOR,
+    "and its moments as printed": replace(_TAYLOR, moments="printed"),
+    "first step, covariance known": replace(_FIRST, known=True),
+    "first step, a tenth of the noise": replace(_FIRST, shrink=10.0),
+    "first step, a hundredth of the noise": replace(_FIRST, shrink=100.0),
+}
+
+
+def noise_sd(epsilon: float) -> float:
+    """The same standard deviation in every entry."""
+    return SENSITIVITY / mu_for(epsilon, DELTA)
+
+
+def sums(x: Any, y: Any) -> Any:
+    """yx and the distinct products of x, cross terms times the root of 2."""
+    d = x.shape[1]
+    i, j = np.triu_indices(d)
+    return np.concatenate([y @ x, (x[:, i] * x[:, j]).sum(axis=0) * np.where(i == j, 1.0, math.sqrt(2))])
+
+
+def sampled(
+    x: Any, y: Any, epsilon: float, step: str, *, radius: float, repetitions: int, draws: int, warmup: int, seed: int
+) -> tuple[Any, float]:
+    """Draws of theta (repetitions, draws, d) from that many noisy sums of the rows, and the share that diverged.
+
+    ``radius`` is sqrt(2) times the norm of the non-private fit. Noise is seeded: rows are public or made up.
+    """
+    import jax
+    from numpyro.infer import MCMC, NUTS
+
+    choices, n, d = STEPS[step], *x.shape
+    cut = radius if choices.cut is None else choices.cut
+    sd = noise_sd(epsilon) / choices.shrink
+    rng = np.random.default_rng(seed)
+    exact = sums(x, y)
+    known = np.linalg.cholesky(x.T @ x / n) if choices.known else np.zeros((d, d))
+    kernel = NUTS(_model(choices.known, choices.moments, d), target_accept_prob=0.9)
+    run = MCMC(kernel, num_warmup=warmup, num_samples=draws, progress_bar=False, jit_model_args=True)
+    found, diverging = [], 0.0
+    with jax.enable_x64(True):
+        for i in range(repetitions):
+            noisy = exact + sd * rng.standard_normal(len(exact))
+            run.run(
+                jax.random.key(seed + i), noisy, float(n), sd, cut, choices.scale, known, extra_fields=("diverging",)
+            )
+            found.append(np.asarray(run.get_samples()["theta"]))
+            diverging += float(np.mean(np.asarray(run.get_extra_fields()["diverging"]))) / repetitions
+    return np.stack(found), diverging
+
+
+@lru_cache(maxsize=32)
+def _model(known: bool, moments: str, d: int) -> Any:
+    import jax.numpy as jnp
+    import jax.scipy.linalg as jsl
+    import numpyro
+    import numpyro.distributions as dist
+
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights = weights / weights.sum()
+    i, j = np.triu_indices(d)
+    factor = np.where(i == j, 1.0, math.sqrt(2))
+
+    def model(noisy: Any, n: Any, sd: Any, cut: Any, scale: Any, root: Any) -> None:
+        z = numpyro.sample("z", dist.ImproperUniform(dist.constraints.real_vector, (), (d,)))
+        theta = numpyro.deterministic("theta", cut * z / jnp.sqrt(1 + z @ z))
+        numpyro.factor("prior", -theta @ theta / 2 - (d / 2 + 1) * jnp.log1p(z @ z))
+        if not known:
+            spread = numpyro.sample("spread", dist.HalfNormal(scale).expand([d]).to_event(1))
+            root = spread[:, None] * numpyro.sample("root", dist.LKJCholesky(d, 2.0))
+        sigma = root @ root.T
+        a = sigma @ theta
+        v = theta @ a + 1e-12
+        if moments == "exact":
+            u = jnp.sqrt(v) * nodes
+            g = jnp.tanh(u / 2)
+            first, third = weights @ (g * u), weights @ (g * u**3)
+        else:
+            first, third = v / 2 - v**2 / 8, 3 * v**2 / 2 - 15 * v**3 / 24
+        m = a * first / v
+        rest = sigma - jnp.outer(a, a) / v
+        linear = (0.0 if moments == "printed" else sigma) - jnp.outer(m, m)
+        squares = (sigma[i][:, i] * sigma[j][:, j] + sigma[i][:, j] * sigma[j][:, i]) * jnp.outer(factor, factor)
+        cubes = a[:, None] * (a[i] * a[j])[None] * third / v**3
+        cubes = cubes + (a[:, None] * rest[i, j][None] + a[i][None] * rest[:, j] + a[j][None] * rest[:, i]) * first / v
+        cross = (cubes - m[:, None] * sigma[i, j][None]) * factor
+        mean = n * jnp.concatenate([m, sigma[i, j] * factor])
+        covariance = n * jnp.block([[linear, cross], [cross.T, squares]]) + sd**2 * jnp.eye(d + len(i))
+        lower = jnp.linalg.cholesky(covariance / sd**2)  # not a number where the printed moments are impossible
+        off = jsl.solve_triangular(lower, (noisy - mean) / sd, lower=True)
+        value = -off @ off / 2 - jnp.log(jnp.diagonal(lower)).sum()
+        numpyro.factor("sums", jnp.where(jnp.isfinite(value), value, -1e10))
+
+    return model
