@@ -56,7 +56,7 @@ def left_out(figure: str, why: str) -> None:
 
 @dataclass(frozen=True)
 class Cell:
-    """A call whose arguments can be written as JSON; ``weight`` says which cells are slow and begin first."""
+    """A call whose arguments can be written as JSON; ``weight`` says which cells are slow and wait for the others."""
 
     function: Callable[..., Any]
     given: dict[str, Any]
@@ -64,8 +64,9 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The same for the same call."""
-        return json.dumps([self.function.__name__, self.given], sort_keys=True, default=str)
+        """The same for the same call, wherever the tables are."""
+        given = {name: value for name, value in self.given.items() if name != "folder"}
+        return json.dumps([self.function.__name__, given], sort_keys=True, default=str)
 
 
 def _measured(cell: Cell) -> tuple[str, Any, float]:
@@ -87,7 +88,7 @@ def measured(
             except ValueError:  # the last line of a run that was killed
                 continue
             kept[row["cell"]] = row
-    todo = sorted((cell for name, cell in wanted.items() if name not in kept), key=lambda cell: -cell.weight)
+    todo = sorted((cell for name, cell in wanted.items() if name not in kept), key=lambda cell: cell.weight)
     begin = time.time()
 
     def keep(name: str, found: Any, seconds: float) -> None:

@@ -98,17 +98,41 @@ def sampled(
     return np.stack(found), diverging
 
 
+def moments(theta: Any, sigma: Any, kind: str) -> tuple[Any, Any]:
+    """The mean and the covariance of one row's part of the sums, x ~ N(0, Sigma), as JAX arrays.
+
+    With u = theta'x of variance v, a = Sigma theta and R = Sigma - aa'/v, x = a u / v + a normal vector of covariance R
+    that u says nothing about; E[y given x] = g(u) is odd, so that only E[g u] and E[g u^3] are left.
+    """
+    import jax.numpy as jnp
+
+    d = len(theta)
+    i, j = np.triu_indices(d)
+    factor = np.where(i == j, 1.0, math.sqrt(2))
+    a = sigma @ theta
+    v = theta @ a + 1e-12
+    if kind == "exact":
+        nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+        u, weights = jnp.sqrt(v) * nodes, weights / weights.sum()
+        first, third = weights @ (jnp.tanh(u / 2) * u), weights @ (jnp.tanh(u / 2) * u**3)
+    else:
+        first, third = v / 2 - v**2 / 8, 3 * v**2 / 2 - 15 * v**3 / 24
+    m = a * first / v
+    rest = sigma - jnp.outer(a, a) / v
+    linear = (0.0 if kind == "printed" else sigma) - jnp.outer(m, m)  # E[y^2 xx'] = Sigma is missing (Errata K6)
+    squares = (sigma[i][:, i] * sigma[j][:, j] + sigma[i][:, j] * sigma[j][:, i]) * jnp.outer(factor, factor)
+    cubes = a[:, None] * (a[i] * a[j])[None] * third / v**3
+    cubes = cubes + (a[:, None] * rest[i, j][None] + a[i][None] * rest[:, j] + a[j][None] * rest[:, i]) * first / v
+    cross = (cubes - m[:, None] * sigma[i, j][None]) * factor
+    return jnp.concatenate([m, sigma[i, j] * factor]), jnp.block([[linear, cross], [cross.T, squares]])
+
+
 @lru_cache(maxsize=32)
-def _model(known: bool, moments: str, d: int) -> Any:
+def _model(known: bool, kind: str, d: int) -> Any:
     import jax.numpy as jnp
     import jax.scipy.linalg as jsl
     import numpyro
     import numpyro.distributions as dist
-
-    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    weights = weights / weights.sum()
-    i, j = np.triu_indices(d)
-    factor = np.where(i == j, 1.0, math.sqrt(2))
 
     def model(noisy: Any, n: Any, sd: Any, cut: Any, scale: Any, root: Any) -> None:
         z = numpyro.sample("z", dist.ImproperUniform(dist.constraints.real_vector, (), (d,)))
@@ -117,26 +141,10 @@ def _model(known: bool, moments: str, d: int) -> Any:
         if not known:
             spread = numpyro.sample("spread", dist.HalfNormal(scale).expand([d]).to_event(1))
             root = spread[:, None] * numpyro.sample("root", dist.LKJCholesky(d, 2.0))
-        sigma = root @ root.T
-        a = sigma @ theta
-        v = theta @ a + 1e-12
-        if moments == "exact":
-            u = jnp.sqrt(v) * nodes
-            g = jnp.tanh(u / 2)
-            first, third = weights @ (g * u), weights @ (g * u**3)
-        else:
-            first, third = v / 2 - v**2 / 8, 3 * v**2 / 2 - 15 * v**3 / 24
-        m = a * first / v
-        rest = sigma - jnp.outer(a, a) / v
-        linear = (0.0 if moments == "printed" else sigma) - jnp.outer(m, m)
-        squares = (sigma[i][:, i] * sigma[j][:, j] + sigma[i][:, j] * sigma[j][:, i]) * jnp.outer(factor, factor)
-        cubes = a[:, None] * (a[i] * a[j])[None] * third / v**3
-        cubes = cubes + (a[:, None] * rest[i, j][None] + a[i][None] * rest[:, j] + a[j][None] * rest[:, i]) * first / v
-        cross = (cubes - m[:, None] * sigma[i, j][None]) * factor
-        mean = n * jnp.concatenate([m, sigma[i, j] * factor])
-        covariance = n * jnp.block([[linear, cross], [cross.T, squares]]) + sd**2 * jnp.eye(d + len(i))
-        lower = jnp.linalg.cholesky(covariance / sd**2)  # not a number where the printed moments are impossible
-        off = jsl.solve_triangular(lower, (noisy - mean) / sd, lower=True)
+        mean, covariance = moments(theta, root @ root.T, kind)
+        scaled = n * covariance / sd**2 + jnp.eye(len(mean))
+        lower = jnp.linalg.cholesky(scaled)  # not a number where the printed moments are impossible
+        off = jsl.solve_triangular(lower, (noisy - n * mean) / sd, lower=True)
         value = -off @ off / 2 - jnp.log(jnp.diagonal(lower)).sum()
         numpyro.factor("sums", jnp.where(jnp.isfinite(value), value, -1e10))
 
