@@ -9,7 +9,7 @@ else
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: demo test test-slow lint docs wheel certify bench system-deps lock clean
+.PHONY: demo test test-slow lint docs wheel papers certify bench system-deps lock clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -44,6 +44,15 @@ docs: $(VENV)/.docs
 wheel: | $(BIN)/python
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
+# Every script of papers/ with few repetitions, about a minute each: does it run? `make papers DATA=FOLDER` also draws the
+# figures that need the tables of `papers/fetch.py`. docs/papers.md has the full runs and their commands.
+PAPERS := bernstein2019 kulkarni2021 kulkarni2022 jewson2023 geumlek2017
+papers: $(VENV)/.core
+	rm -rf papers-output
+	for paper in $(PAPERS); do \
+	  echo "== $$paper" && $(BIN)/python papers/$$paper.py --quick --processes 2 --out papers-output $(if $(DATA),--data $(DATA)) || exit 1; \
+	done
+
 # Hours; goes on where it was stopped. A short version is part of `make test`.
 certify: $(VENV)/.core
 	$(BIN)/python -m tacit.certificates --out docs/certificates
@@ -72,4 +81,4 @@ lock:
 	uv pip compile pyproject.toml $(LOCK) --constraint constraints.txt --generate-hashes --output-file constraints-hashes.txt
 
 clean:
-	rm -rf $(VENV) $(BENCH) build dist site demo-output
+	rm -rf $(VENV) $(BENCH) build dist site demo-output papers-output

@@ -143,8 +143,8 @@ DATASETS = (
         "Boston Housing, StatLib",
         "jewson2023 Figures 3 and 6",
         "no explicit licence known",
-        "Harrison and Rubinfeld (1978), Hedonic prices and the demand for clean air, Journal of Environmental Economics "
-        "and Management",
+        "Harrison and Rubinfeld (1978), Hedonic prices and the demand for clean air, Journal of Environmental "
+        "Economics and Management",
         (Raw("boston", "http://lib.stat.cmu.edu/datasets/boston", package="mlxtend:data/data/boston_housing.csv"),),
         datasets.boston,
         "faa0c7e49c522c7da3518350745f3d58d12370de8cbf52183b84ac1fbfbb34f1",

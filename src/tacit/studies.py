@@ -103,6 +103,8 @@ def posteriors(
     first = evidence[0]
     if any((type(one), one.plan, one.n) != (type(first), first.plan, first.n) for one in evidence):
         raise expected("evidence", len(evidence), "to share one plan and one number of rows")
+    if first.n is None:
+        raise expected("evidence", len(evidence), "to say its number of rows")
     problem = problem_of(first.plan, prior, first.n)
     chosen = method_for(problem, method)
     if isinstance(first, Reports):

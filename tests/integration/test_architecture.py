@@ -49,6 +49,29 @@ def test_help_loads_nothing_heavy():
     assert not {"jax", "pyarrow", "xarray", "matplotlib", "scipy"} & set(loaded)
 
 
+def imports_of_tacit(path):
+    """What a script imports of the package: modules, and names as module.name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names if name.name.split(".")[0] == "tacit"}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tacit":
+            found |= {f"{node.module}.{name.name}" for name in node.names}
+    return found
+
+
+def test_scripts_of_the_papers_use_the_public_names_alone():
+    from tacit import studies
+
+    public = {"tacit", "tacit.studies", *(f"tacit.{name}" for name in tacit.__all__)}
+    public |= {f"tacit.studies.{name}" for name in studies.__all__}
+    scripts = sorted((SOURCE.parents[1] / "papers").rglob("*.py"))
+    assert len(scripts) > 10
+    assert not {path.name: own for path in scripts if (own := imports_of_tacit(path) - public)}
+    assert imports_of_tacit(SOURCE / "infer.py") - public  # which does use others
+    assert all(hasattr(studies, name) for name in studies.__all__)
+
+
 # What runs left of the boundary, or on a device: all its randomness is the operating system's.
 UNSEEDED = (
     *("boundary.py", "bounds.py", "device.py", "partial_sums.py", "screen.py", "cell_screen.py"),
