@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -109,6 +110,28 @@ def with_filter(pair: Pair) -> Pair:
     except tacit.InputError:  # it holds for every number within bounds so narrow, or for none
         plan = replace(plan, where=f"not is_missing(`{name}`)")
     return Pair(plan, pair.first, pair.second, None)
+
+
+def of_cells(pair: Pair) -> Pair | None:
+    """The same tables for a survival curve or for means that vary by group, if they have columns for one."""
+    schema = pair.plan.schema.of_table
+    numbers = [name for name, column in schema.items() if isinstance(column, Number)]
+    levels = {name: len(column.levels) for name, column in schema.items() if isinstance(column, Category)}
+    models: list[Callable[[], Any]] = []
+    for number in numbers:
+        column = schema[number]
+        edges = [column.low / 2 + column.high / 2]
+        models += [partial(tacit.SurvivalCurve, number, two, edges) for two, count in levels.items() if count == 2]
+        models += [
+            partial(tacit.VaryingRegression, f"`{number}` ~ (1 | `{group}`)")
+            for group, count in levels.items()
+            if count > 2
+        ]
+    mechanism = tacit.AddNoise(unit=pair.plan.mechanism.person)
+    for model in models:
+        with suppress(tacit.InputError):
+            return replace(pair, plan=tacit.Plan(model(), tacit.Schema(schema), pair.plan.budget, mechanism))
+    return None
 
 
 def _id_of(plan: tacit.Plan) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from neighbours import ways
 from neighbours.check import UnwritableError, ViolationError, by_partial, check
 from neighbours.media import MEDIA
-from neighbours.pairs import with_filter, without_one
+from neighbours.pairs import of_cells, with_filter, without_one
 from neighbours.run import pair_of, small_pieces
 from tacit.engines import reading
 from tacit.engines.threads import Threads
@@ -70,6 +70,20 @@ def test_tables_of_which_a_filter_leaves_rows_out(name, less):
         return with_filter(without_one(pair) if less else pair)
 
     assert attack(by_partial(Threads(1)), MEDIA[name], 40, change) > 15
+
+
+@pytest.mark.parametrize("name", ["table", "csv", "parquet"])
+@pytest.mark.parametrize("change", [None, without_one, with_filter])
+def test_survival_curves_and_means_that_vary(name, change):
+    """About one pair in six has columns for one of them."""
+
+    def changed(pair):
+        found = of_cells(pair)
+        if found is None:
+            raise UnwritableError
+        return found if change is None else change(found)
+
+    assert attack(by_partial(Threads(1)), MEDIA[name], 120, changed) > 6
 
 
 @pytest.mark.parametrize("way", [ways.by_privatize, ways.by_command])
