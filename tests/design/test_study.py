@@ -354,3 +354,10 @@ def test_a_study_says_it_for_every_number_where_n_is_not_public(model):
     found = [one.to_known_n for one in numbers["add-remove"]]
     assert all(1 <= ratio < 2 for ratio in found)
     assert max(found) > 1.002
+
+
+@pytest.mark.parametrize("model", [tacit.VaryingRegression("y ~ (1 | g)"), tacit.StudentRegression("y ~ g")])
+def test_families_that_a_design_does_not_take_are_refused_in_one_sentence(model):
+    schema = tacit.Schema(y=(0, 10), g=["a", "b", "c"])
+    with pytest.raises(tacit.InputError, match=r"^Expected family='[a-z-]+' to be one that a design takes; .*\.$"):
+        tacit.design(tacit.Plan(model, schema, tacit.ZCDP(0.5)), n=500)

@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any
 from tacit.calibration.expected_columns import ExpectedColumns, expected_columns
 from tacit.errors import expected
 from tacit.infer import check_settings
+from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Prior
 from tacit.models.regression import Regression
+from tacit.models.varying import VaryingRegression
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import Guarantee
 from tacit.runtime.progress import Asked, percent
@@ -169,6 +171,13 @@ def design(
     ```
     """
     plan = as_plan(plan)
+    if isinstance(plan.model, LikelihoodModel | VaryingRegression):
+        raise expected(
+            "family",
+            plan.model.family,
+            "to be one that a design takes; for this one `tacit simulate` makes a release of made-up rows, and "
+            "`tacit infer` shows how wide its intervals are",
+        )
     sizes = _sizes(n, plan)
     plans = [replace(plan, budget=budget) for budget in _budgets(plan.budget, epsilon=epsilon, rho=rho, mu=mu)]
     if len(sizes) * len(plans) > _MOST_CELLS:
