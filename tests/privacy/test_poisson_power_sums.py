@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import mpmath as mp
@@ -57,9 +58,10 @@ def test_between_knots_the_table_is_as_near_as_is_proved(beta):
         assert off <= sums.ERROR
     assert worst > 1e-18
     for v in rng.uniform(math.log(limit), 9 - 2 * sums.STEP, 25):
-        found = interpolated(v, beta)
-        assert float(sums.power_sum(math.exp(v + sums.STEP), beta)) <= found
-        assert found <= float(sums.power_sum(math.exp(v - sums.STEP), beta))
+        falling = [interpolated(v + i * sums.STEP / 7, beta) for i in range(15)]
+        assert all(high > low for high, low in itertools.pairwise(falling))
+        again = sums.interpolated(np.exp(v + np.arange(15) * sums.STEP / 7), beta)
+        assert np.allclose(falling, again, rtol=1e-11, atol=0)
 
 
 def test_the_bound_on_the_fourth_derivative_holds():
@@ -88,13 +90,14 @@ def test_a_coarser_table_would_not_do():
 
 @pytest.mark.parametrize("beta", [1.05, 1.5, 2.0, 5.0])
 def test_the_range_with_the_table(beta):
-    """What is charged is hardly more than with exact sums, and no mean and no count exceeds it.
+    """What is charged is no more than with exact sums and what the table may be off by, as it was before, and no mean
+    and no count exceeds it.
 
     Seed 4: 3,000 pairs of means, counts up to 12, the table's own loss.
     """
     charged = CountsRange().at(beta)
     b = beta - 1
-    assert charged <= (PoissonLossRange().at(beta) + 2 * sums.ERROR / beta) * (1 + 2e-5)
+    assert charged <= (PoissonLossRange().at(beta) + 2 * sums.ERROR / beta) * (1 + 1e-9)
     rng = np.random.default_rng(4)
     means = np.concatenate([rng.uniform(-20, 9, 1500), rng.uniform(-3, 5, 1500)])
     integrals = np.array([interpolated(v, beta) for v in means])

@@ -67,6 +67,7 @@ class ConjugateEvent(Event):
         target = max(0.0, float_below(epsilon))  # delta falls with epsilon
         largest = sum(self.prior) + self.weight * self.n
         few = 1 <= self.n <= beta_profile.MOST_ROWS and largest <= beta_profile.LARGEST
+        few = few and self.weight <= 1 and min(self.prior) >= beta_profile.SMALLEST
         if self.family == "beta" and self.draws == 1 and few:
             return beta_profile.delta(self.prior[0], self.prior[1], self.weight, self.n, target)
         return self.delta_by_renyi(target)

@@ -9,8 +9,8 @@ are right to a few parts in 10^14 of D + ln k; terms with beta D > 40 do not cou
 `power_sum_table` has v = ln mu at equally spaced knots, G(v) = ln I and G'(v), and a model takes the cubic Hermite
 polynomial between them: I^ is its exponential. What is proved of I^ is, with the step h of the knots,
 
-    |I^ - I| <= `ERROR`                                  where mu <= `Table.limit`
-    I^(v) = I(w) for some w with |w - v| <= h            where mu >  `Table.limit`
+    |I^ - I| <= `ERROR`              where mu <= `Table.limit`
+    I^ falls with mu                 where mu >  `Table.limit`
 
 Proof: of the first. The error of the polynomial is at most h^4 / 384 times the largest |G''''| of its cell. G is
 -beta e^v plus the logarithm of sum_k (k!)^-beta e^{beta k v}, so G'''' = beta^4 kappa - beta e^v, kappa the fourth
@@ -22,8 +22,7 @@ the fourth central moment is at most m = (N_4^{1/4} + beta H N_2)^4. The cumulan
 it lies between -2 N_2^2 and m. As I falls with mu (`poisson_range`), |I^ - I| <= I(first knot) (e^{error} - 1). The
 limit is the end of the cells where this is below half of `ERROR`; the rest is for rounding. Of the second. There both
 ends' derivatives are between 0 and 3 times the slope of the chord, which is negative. So the polynomial falls all over
-the cell (Fritsch and Carlson 1980, Lemma 2), between the values of I at the knots, and I, which is continuous, has each
-value between them in the same cell. A table of which this does not hold is refused. []
+the cell (Fritsch and Carlson 1980, Lemma 2). A table of which this does not hold is refused. []
 """
 
 from __future__ import annotations
@@ -108,6 +107,22 @@ def power_sum(mu: Any, beta: float, *, shifted: bool = False) -> Any:
         else:
             found[part] = np.exp(beta * logs).sum(axis=1)
     return found.reshape(np.shape(mu))
+
+
+def interpolated(mu: Any, beta: float) -> Any:
+    """I^(mu), from the knots beside each of ``mu`` alone; beyond the table's ends what it is there."""
+    import numpy as np
+
+    v = np.clip(np.log(mu), *LOG_MEANS)
+    knot = np.minimum(((v - LOG_MEANS[0]) / STEP).astype(int), KNOTS - 2)
+    needed, places = np.unique(np.stack([knot, knot + 1]), return_inverse=True)
+    at = np.exp(LOG_MEANS[0] + STEP * needed)
+    sums = power_sum(at, beta)
+    values = np.log(sums)[places].reshape(2, *np.shape(v))
+    derivatives = (at * beta * (power_sum(at, beta, shifted=True) / sums - 1))[places].reshape(2, *np.shape(v))
+    t = (v - LOG_MEANS[0]) / STEP - knot
+    ends = values[0] * (1 + 2 * t) * (1 - t) ** 2 + values[1] * (3 - 2 * t) * t**2
+    return np.exp(ends + STEP * (derivatives[0] * t * (1 - t) ** 2 - derivatives[1] * (1 - t) * t**2))
 
 
 def _fourth_derivative(mu: Any, beta: float) -> Any:

@@ -20,11 +20,11 @@ So the largest of the bounds for y = 0, ..., 8 and of the last one is an upper b
 until it is within 1e-6/beta of a value that is reached; R(y) >= 1/beta. []
 
 With a table. `CountsRange` is the range of the loss l^ with the table's I^ in place of I, mu between the table's ends.
-Proof: up to the table's limit l^ is off by ERROR / beta at most, which moves both ends of the range. Beyond it I^(v) =
-I(w), |w - v| <= h, so on a cell [a, c] I^ lies between I(c e^h) and I(a e^-h): the search takes these. A count y >= 9
-has l^ >= -f_y^b / b >= -m^b / b there. Nothing of this exceeds 1/b by more than 2 ERROR / beta, so min(., 1/b) may
-still be taken: beyond a limit of 1 or more f_y(mu) <= e^-1 for every y (at y = 0 it is e^-mu, and for y >= 1 at most
-f_y(y) <= f_1(1)), so -l^ <= e^-b / b < 1 / (beta b), as 1 + b < e^b, and l^ <= 1/beta as I^ <= 1. []
+Proof: up to the table's limit l^ is off by ERROR / beta at most, which moves both ends of the range. Beyond it I^
+itself is searched, which falls, too. A count y >= 9 has l^ >= -f_y^b / b >= -m^b / b there. Nothing of this exceeds 1/b
+by more than 2 ERROR / beta, so min(., 1/b) may still be taken: beyond a limit of 1 or more f_y(mu) <= e^-1 for every y
+(at y = 0 it is e^-mu, and for y >= 1 at most f_y(y) <= f_1(1)), so -l^ <= e^-b / b < 1 / (beta b), as 1 + b < e^b, and
+l^ <= 1/beta as I^ <= 1. []
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.privacy.beta_divergence import LossRange, Probabilities
-from tacit.privacy.poisson_power_sums import ERROR, STEP, power_sum, table_limit
+from tacit.privacy.poisson_power_sums import ERROR, interpolated, power_sum, table_limit
 
 _COUNTS = 9  # searched one by one; the rest share a bound
 _CLOSE = 1e-6  # distance from the bound to a value that is reached, in units of 1/beta
@@ -64,7 +64,7 @@ class CountsRange(LossRange):
 
 @lru_cache(maxsize=4096)
 def _certified(beta: float, limit: float) -> float:
-    """The range with I up to the mean ``limit``, and with any I(w), |ln w - ln mu| <= `STEP`, beyond."""
+    """The range with I up to the mean ``limit``, and with the table's I^ beyond."""
     b = beta - 1
     if not _SEARCHED[0] <= b <= _SEARCHED[1]:
         return math.inf
@@ -85,7 +85,7 @@ def _search(beta: float, y: int, limit: float) -> float:
     low, high = edges[:-1], edges[1:]
     at_zero = -1 / (beta * b) if y == 0 else -1 / beta  # the limit as mu tends to 0
     reached, settled = at_zero, -math.inf
-    tail = float(power_sum(last * math.exp(-STEP), beta)) / beta  # mu beyond the last edge
+    tail = float(_sums(np.array([last]), beta, limit)[0]) / beta  # mu beyond the last edge
     if y > 0:
         tail = (last**y * math.exp(-last) / math.factorial(y)) ** b / b  # I >= 0, and f_y falls there
     for _ in range(60):
@@ -109,11 +109,10 @@ def _bounds(low: Any, high: Any, beta: float, y: int, limit: float) -> tuple[Any
     import numpy as np
 
     b = beta - 1
-    moved = np.where(high > limit, math.exp(-STEP if y == 0 else STEP), 1.0)
-    sums_high = power_sum(high * moved, beta)
+    sums_high = _sums(high, beta, limit)
     if y == 0:
         sums_low = np.ones_like(low)
-        sums_low[low > 0] = power_sum((low * moved)[low > 0], beta)
+        sums_low[low > 0] = _sums(low[low > 0], beta, limit)
         here = -np.exp(-b * high) / b
         return here + sums_low / beta + _SUM_ERROR, here + sums_high / beta
     top = np.clip(float(y), low, high)
@@ -121,3 +120,11 @@ def _bounds(low: Any, high: Any, beta: float, y: int, limit: float) -> tuple[Any
     most = np.exp(b * (y * np.log(top) - top - log_factorial)) / b
     here = np.exp(b * (y * np.log(high) - high - log_factorial)) / b
     return most - sums_high / beta + _SUM_ERROR, here - sums_high / beta
+
+
+def _sums(mu: Any, beta: float, limit: float) -> Any:
+    """I up to ``limit``, and I^ beyond."""
+    found, table = power_sum(mu, beta), mu > limit
+    if table.any():
+        found[table] = interpolated(mu[table], beta)
+    return found

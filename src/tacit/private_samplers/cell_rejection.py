@@ -20,6 +20,10 @@ known and it is drawn from directly. Cells where most of what is too much lies a
 envelope, is below 1, which makes the share that is accepted at least about e^-1; or until so much was computed that
 nobody would wait for more.
 
+Memory. How many cells there are depends on rows, and a process that is stopped for want of memory would show it. So
+room for all cells there may be is taken, and written to, before a row is looked at, and everything is computed in
+blocks of one size; both follow from the numbers of rows and of coefficients alone.
+
 Proof: every point of the box lies in one cell (cells share ends, which have probability 0), and the envelope of its
 cell is nowhere below the density. So accepted proposals follow the density, whatever the cells are. Proposals are made
 until one is accepted, so that there is no failure; how long that took depends on the rows and must not be shown. []
@@ -38,8 +42,9 @@ from tacit.private_samplers.entropy_arrays import uniforms
 
 _MEAN_GAP = 1.0
 _MOST_WORK = 2 * 10**9  # cells times rows
-_MOST_CELLS = 2 * 10**5  # some 30 MB: how many there are depends on rows, and must never end in a failure
-_AT_ONCE = 10**6
+_MOST_CELLS = 2 * 10**5  # some 30 MB; of fewer coefficients as much less as they need
+_AT_ONCE = 2**15  # cells times rows
+_MOST_HALVED = 4096  # in one round
 _BLOCK = 256
 
 
@@ -47,7 +52,7 @@ def draw_in_cells(x: Any, y: Any, *, beta: float, weight: float, sd: float, draw
     """``draws`` independent draws (draws, size); x (n, size), y (n,) of -1 and 1."""
     density = _Density(np.asarray(x) * np.asarray(y)[:, None], beta, weight, sd, most_concave(beta))
     cells = split(density)
-    shares = np.cumsum(np.exp(cells.log_masses - np.logaddexp.reduce(cells.log_masses)))
+    shares = np.cumsum(np.exp(cells.log_masses - cells.log_masses.max()))
     block = max(1, min(_BLOCK, _AT_ONCE // max(1, len(density.rows))))
     points: list[Any] = []
     while len(points) < draws:
@@ -112,6 +117,11 @@ class BoundedCells:
         parts = (self.low, self.high, self.constant, self.linear, self.log_masses, self.gaps, self.longest)
         return BoundedCells(*(part[places] for part in parts))
 
+    def put(self, places: Any, cells: BoundedCells) -> None:
+        """``cells`` at ``places``."""
+        for name in ("low", "high", "constant", "linear", "log_masses", "gaps", "longest"):
+            getattr(self, name)[places] = getattr(cells, name)
+
     def log_heights(self, theta: Any) -> Any:
         """The envelope at one point of each cell."""
         return self.constant - np.sum(self.linear * (theta - (self.low + self.high) / 2), axis=1)
@@ -127,43 +137,47 @@ class BoundedCells:
 
 
 def split(density: _Density) -> BoundedCells:
-    """The cells."""
-    reach = np.full((1, density.size), density.reach)
-    cells = _bounded(density, -reach, reach)
-    work = len(density.rows)
-    while work < _MOST_WORK and len(cells.gaps) < _MOST_CELLS:
-        shares = np.exp(cells.log_masses - np.logaddexp.reduce(cells.log_masses))
-        excess = shares * np.minimum(cells.gaps, 20.0)
-        if excess.sum() < _MEAN_GAP:
+    """The cells, and empty places whose mass is 0."""
+    rows, size = len(density.rows), density.size
+    most = min(_MOST_CELLS, 1000 * 15 ** (size - 1), max(1, _MOST_WORK // (2 * max(1, rows))))
+    cells = BoundedCells(
+        np.full((most, size), 0.5),
+        np.full((most, size), 0.5),
+        np.full(most, 0.5),
+        np.full((most, size), 0.5),
+        np.full(most, -np.inf),
+        np.full(most, 0.5),
+        np.full(most, 1),
+    )
+    reach = np.full((1, size), density.reach)
+    block, used = max(1, _AT_ONCE // max(1, rows)), 1
+    cells.put(np.array([0]), _bounded(density, -reach, reach, block))
+    while used < most:
+        excess = np.exp(cells.log_masses - cells.log_masses.max())
+        excess *= np.minimum(cells.gaps, 20.0) / excess.sum()
+        if (whole := float(excess.sum())) < _MEAN_GAP:
             break
-        order = np.argsort(-excess)
-        count = int(np.searchsorted(np.cumsum(excess[order]), 0.9 * excess.sum())) + 1
-        halved = order[: min(count, max(64, len(order) // 2), 4096)]
-        low, high = cells.low[halved], cells.high[halved]
-        along, every = cells.longest[halved], np.arange(len(halved))
-        middle = (low + high)[every, along] / 2
-        first_high, second_low = high.copy(), low.copy()
-        first_high[every, along] = second_low[every, along] = middle
-        parts = ("low", "high", "constant", "linear", "log_masses", "gaps", "longest")
-        try:
-            rest = cells.take(np.setdiff1d(np.arange(len(shares)), halved))
-            new = _bounded(density, np.concatenate([low, second_low]), np.concatenate([first_high, high]))
-            cells = BoundedCells(*(np.concatenate([getattr(rest, part), getattr(new, part)]) for part in parts))
-        except MemoryError:  # any cells will do
-            break
-        work += 2 * len(halved) * len(density.rows)
+        largest = np.argpartition(-excess, min(_MOST_HALVED, most - 1))[:_MOST_HALVED]
+        largest = largest[np.argsort(-excess[largest])]
+        count = int(np.searchsorted(np.cumsum(excess[largest]), 0.9 * whole)) + 1
+        halved = largest[: min(count, max(64, used // 2), used, most - used)]
+        halved = halved[halved < used]
+        for part in np.split(halved, range(block, len(halved), block)):
+            low, high = cells.low[part], cells.high[part]
+            along, every = cells.longest[part], np.arange(len(part))
+            middle = (low + high)[every, along] / 2
+            first_high, second_low = high.copy(), low.copy()
+            first_high[every, along] = second_low[every, along] = middle
+            cells.put(part, _bounded(density, low, first_high, block))
+            cells.put(used + every, _bounded(density, second_low, high, block))
+            used += len(part)
     return cells
 
 
-def _bounded(density: _Density, low: Any, high: Any) -> BoundedCells:
-    """The envelope of each cell, in parts that fit into memory."""
-    pieces = max(1, math.ceil(len(low) * len(density.rows) / _AT_ONCE))
-    found = [
-        _bounds(density, *part)
-        for part in zip(np.array_split(low, pieces), np.array_split(high, pieces), strict=True)
-        if len(part[0])
-    ]
-    return BoundedCells(low, high, *(np.concatenate(part) for part in zip(*found, strict=True)))
+def _bounded(density: _Density, low: Any, high: Any, block: int) -> BoundedCells:
+    """The envelope of each cell, at most ``block`` of them: as many are computed always."""
+    count, filled = len(low), np.arange(block) % len(low)
+    return BoundedCells(low, high, *(part[:count] for part in _bounds(density, low[filled], high[filled])))
 
 
 def _bounds(density: _Density, low: Any, high: Any) -> tuple[Any, ...]:

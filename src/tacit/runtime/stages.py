@@ -94,9 +94,10 @@ def outlined(function: Callable[..., Any], inputs: Sequence[Any], *, in_stages: 
         if in_stages and len(group) == 1 and _is_long(group[0]):
             stage, program = _of_loop(group[0], places)
         elif made & wanted:
+            given = sorted(read - fixed.keys(), key=places.of)
             part = jaxpr.replace(
-                constvars=[*fixed],
-                invars=sorted(read - fixed.keys(), key=places.of),
+                constvars=[],  # some versions of JAX take these for inputs, and some keep their values themselves
+                invars=[*fixed, *given],
                 outvars=sorted(made & wanted, key=places.of),
                 eqns=group,
             )
@@ -143,13 +144,14 @@ def _groups(equations: Iterable[Any], in_stages: bool) -> list[list[Any]]:
 
 
 def _of_piece(jaxpr: Any, consts: list[Any], places: _Places) -> tuple[Stage, Any]:
-    """Operations that are compiled as one program."""
+    """Operations that are compiled as one program. Its first inputs are ``consts``, which are compiled in."""
+    inputs = jaxpr.invars[len(consts) :]
 
     def piece(*given: Any) -> list[Any]:
-        return [_plain(one) for one in eval_jaxpr(jaxpr, consts, *map(_typed, given, jaxpr.invars))]
+        return [_plain(one) for one in eval_jaxpr(jaxpr, (), *consts, *map(_typed, given, inputs))]
 
-    reads, writes = tuple(map(places.of, jaxpr.invars)), tuple(map(places.of, jaxpr.outvars))
-    program = jax.jit(piece).lower(*map(_shape, jaxpr.invars))
+    reads, writes = tuple(map(places.of, inputs)), tuple(map(places.of, jaxpr.outvars))
+    program = jax.jit(piece).lower(*map(_shape, inputs))
     return Stage(reads, writes, float(_operations(jaxpr))), program
 
 
@@ -157,8 +159,9 @@ def _of_loop(equation: Any, places: _Places) -> tuple[Stage, Any]:
     """A loop, as a program of some of its steps."""
     params, step, length = equation.params, equation.params["jaxpr"], equation.params["length"]
     at_once = next(size for size in range(-(-length // _PARTS), 0, -1) if length % size == 0)
-    consts, carry = params["num_consts"], params["num_carry"]
-    ends = consts, consts + carry
+    carry = _of_one_rank(equation.outvars, step.jaxpr.outvars)
+    inward = _of_one_rank(equation.invars, step.jaxpr.invars)
+    ends = inward - carry, inward
 
     def some(first: Any, *given: Any) -> tuple[list[Any], list[Any]]:
         def body(carried: list[Any], now: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -174,6 +177,14 @@ def _of_loop(equation: Any, places: _Places) -> tuple[Stage, Any]:
     program = jax.jit(some).lower(jnp.asarray(0), *map(_shape, equation.invars))
     reads, writes = tuple(map(places.of, equation.invars)), tuple(map(places.of, equation.outvars))
     return Stage(reads, writes, float(_operations(step.jaxpr)), Loop(length, at_once, ends)), program
+
+
+def _of_one_rank(outside: Sequence[Any], inside: Sequence[Any]) -> int:
+    """How many variables, from the first, are in each step what they are outside: the others have one entry a step.
+
+    JAX writes down how many these are in one way in some versions, and in another in others.
+    """
+    return sum(len(one.aval.shape) == len(other.aval.shape) for one, other in zip(outside, inside, strict=True))
 
 
 def _in_parts(loop: Loop, program: Callable[..., Any], given: Sequence[Any], work: float) -> list[Any]:
