@@ -47,6 +47,15 @@ def test_quantiles_rise_and_counts_add_up():
     assert "Histogram of x with 95% intervals" in page
 
 
+def test_a_page_about_quantiles_does_not_make_up_rows_from_them():
+    """Rows made up from three quantiles have none at the bound: the page said that the release did not fit."""
+    cells = {"x": np.minimum(visits(3000) * 3, 30).tolist()}
+    plan = tacit.Plan(tacit.Quantiles("x", [0.1, 0.5, 0.9], EDGES), SCHEMA, tacit.PureDP(1.0))
+    release = tacit.privatize(cells, plan, ledger=None, dataset="rows")
+    page = tacit.report(tacit.infer(release, draws=400, warmup=200, anyway=True), quick=True)
+    assert "standard deviations from what this posterior predicts" not in page
+
+
 def test_an_interval_covers_the_whole_bin_that_holds_the_quantile():
     """With hardly any noise and 10 rows at 3, between the edges 2 and 4: the place in the bin is not known."""
     plan = tacit.Plan(tacit.Quantiles("x", [0.5], EDGES), SCHEMA, tacit.PureDP(1000.0))

@@ -288,6 +288,11 @@ class Model(ABC):
         return True
 
     @property
+    def draws_make_rows(self) -> bool:
+        """Whether a posterior draw says how rows are distributed, so that releases can be made up from it."""
+        return True
+
+    @property
     def site_parameters(self) -> tuple[str, ...]:
         """The parameters that every site has for itself when several are pooled; the others are shared."""
         return ()

@@ -132,6 +132,11 @@ class Quantiles(CellFamily):
         return found
 
     @property
+    def draws_make_rows(self) -> bool:
+        """Some quantiles do not say how many rows are in each bin."""
+        return False
+
+    @property
     def site_parameters(self) -> tuple[str, ...]:
         """The rows of each site are its own."""
         return ("rows_quantile",) if self.by is None else ("rows_quantile", "count")

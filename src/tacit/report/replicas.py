@@ -61,10 +61,12 @@ class Replicas:
 
 
 def replicate(posterior: Posterior, *, seed: int = 0) -> Replicas | None:
-    """Replicas from draws spread evenly over the posterior; None where its method gives too few parameters for rows."""
+    """Replicas from draws spread evenly over the posterior; None where they say too little to make rows of."""
     import numpy as np
 
     model, schema = posterior.plan.model, posterior.plan.schema
+    if not model.draws_make_rows:
+        return None
     statistic = posterior.releases[0].plan.statistic() if posterior.releases else model.statistic(schema)
     all_places = places(posterior)
     arrays = posterior.joined()

@@ -36,8 +36,11 @@ from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 
 _FEWEST, _A_DRAW = 8192, 8  # particles of a group; pooling, which may move a small group far, has four times as many
-_NEAR = 0.7  # of the populations are proposed near the rows
+_NEAR, _WITHIN = 0.5, 0.15  # of the populations are proposed near the rows; twice, within a few times their odds
+_ODDS = 0.7  # the scale of that, of a logistic distribution of logits
 _ROWS_NEAR, _ROWS_FAR, _ROWS_END = 0.65, 0.25, 0.1  # of the particles of rows: near the release, anywhere, at a bound
+LOCAL, REACH, LEAST = 0.6, 4.0, 1e-6
+"""The share of particles anywhere whose mean lies where the noise leaves it, within how many of its sds, how wide at least."""
 _ALL_THERE = 0.45  # times the largest probability of it that any distribution with this mean has
 _KEPT, _KERNEL = 1024, 0.2  # particles of a group that pooling chooses from; how near, in what its mean varies by
 _LOGIT_SD, _CENTRE_SD = math.pi / math.sqrt(3), 1.5  # of a uniform share; of mu_0
@@ -115,19 +118,30 @@ def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int)
     n, near, ends = jnp.inf if problem.n is None else problem.n[0], int(_ROWS_NEAR * count), int(_ROWS_END * count)
     far_ones, everything = count - near - ends, count
     count -= ends
-    draw = jax.random.laplace if problem.laplace[0] else jax.random.normal
-    sums = z[0] + scales[0] * draw(keys[0], (near, 3))
+    noise_above, log_above = noise_from(-z[0] / scales[0], jax.random.uniform(keys[0], (near, 3)), problem.laplace[0])
+    sums = z[0] + scales[0] * noise_above
     size = jnp.sum(sums, axis=1)
     safe = jnp.maximum(size, 1e-9)
     place = (sums[:, 1] / 2 + sums[:, 2]) / safe
     spread = (sums[:, 2] / safe - place**2) / jnp.where(place * (1 - place) > 0, place * (1 - place), 1.0)
-    # Anywhere: the size from around the release, folded into what is possible.
-    centre, width = jnp.clip(jnp.sum(z[0]), 0, n), 3 * jnp.sqrt(jnp.sum(_variances(scales[0], problem)))
+    # Anywhere: the size from around the release, folded into what is possible; the mean where the noise leaves it, or
+    # from all means.
+    variances = _variances(scales[0], problem)
+    centre, width = jnp.clip(jnp.sum(z[0]), 0, n), 3 * jnp.sqrt(jnp.sum(variances))
     wide = width + 1.0
     far = jnp.abs(centre + wide * jax.random.normal(keys[1], (everything - near,)))
     rows_n, ends_n = jnp.concatenate([size, far[:far_ones]]), far[far_ones:]
-    anywhere = jax.random.uniform(keys[2], (2, far_ones))
-    rows_mean = jnp.concatenate([place, anywhere[0]])
+    anywhere = jax.random.uniform(keys[2], (3, far_ones))
+    total, reach = z[0, 1] / 2 + z[0, 2], REACH * jnp.sqrt(variances[1] / 4 + variances[2])
+
+    def left_open(size: Any) -> tuple[Any, Any]:
+        size = jnp.maximum(size, 1e-9)
+        low = jnp.clip((total - reach) / size, 0.0, 1 - LEAST)
+        return low, jnp.clip((total + reach) / size, low + LEAST, 1.0) - low
+
+    low, open_width = left_open(rows_n[near:])
+    local = low + open_width * anywhere[0]
+    rows_mean = jnp.concatenate([place, jnp.where(anywhere[2] < LOCAL, local, anywhere[0])])
     rows_ratio = jnp.concatenate([jnp.sqrt(jnp.maximum(spread, 0.0)), anywhere[1]])
     eps = 1e-9
     possible = (rows_n > eps) & (rows_n <= n) & (rows_mean > eps) & (rows_mean < 1 - eps)
@@ -141,8 +155,11 @@ def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int)
     residuals = (z[:, None, :] - exact) / scales[:, None, :]
     noise = [jnp.sum(problem.log_noise(j, residuals[j]), axis=1) for j in range(len(problem.laplace))]
     volume = 2 * jnp.log(rows_n) + jnp.log(2 * rows_ratio * rows_mean * (1 - rows_mean))  # of (sum, sum of squares)
-    at_release = noise[0] - jnp.sum(jnp.log(scales[0])) + volume + math.log(2)
+    at_release = noise[0] - jnp.sum(jnp.log(scales[0]) + log_above) + volume + math.log(2)
     folded = jnp.logaddexp(_log_normal(rows_n - centre, wide), _log_normal(rows_n + centre, wide))
+    low, open_width = left_open(rows_n)
+    is_local = (rows_mean >= low) & (rows_mean <= low + open_width)
+    folded = folded + jnp.log(1 - LOCAL + LOCAL * is_local / open_width)
     proposal = jnp.logaddexp(math.log(_ROWS_NEAR) + at_release, math.log(_ROWS_FAR) + folded)
 
     population, log_population = population_near(keys[3:6], rows_n, rows_mean, rows_ratio, problem.prior, count)
@@ -179,6 +196,20 @@ def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int)
 
 def _variances(scales: Any, problem: GroupProblem) -> Any:
     return scales**2 * (2.0 if problem.laplace[0] else 1.0)
+
+
+def noise_from(least: Any, uniform: Any, laplace: bool) -> tuple[Any, Any]:
+    """Standard noise given that it is at least ``least``, from ``uniform`` numbers, and the log probability of that:
+    no sum is negative, whatever was released.
+    """
+    if not laplace:
+        log_above = jax.scipy.stats.norm.logsf(least)
+        return -jax.scipy.special.ndtri(jnp.exp(jnp.log(uniform) + log_above)), log_above
+    log_above = jnp.where(least > 0, -least - math.log(2), jnp.log1p(-jnp.exp(-jnp.abs(least)) / 2))
+    log_tail = jnp.log(uniform) + log_above
+    upper = -log_tail - math.log(2)
+    lower = math.log(2) + jnp.log1p(-jnp.minimum(jnp.exp(log_tail), 1 - 1e-16))
+    return jnp.where(upper > 0, upper, lower), log_above
 
 
 def _log_normal(residual: Any, sd: Any) -> Any:
@@ -249,7 +280,9 @@ def log_clt(n: Any, rows_mean: Any, rows_square: Any, mean: Any, ratio: Any) -> 
 def population_near(
     keys: Any, n: Any, rows_mean: Any, rows_ratio: Any, prior: tuple[float, float, float, float], count: int
 ) -> tuple[tuple[Any, Any], Any]:
-    """Mean and ratio of the population: from around the rows, or from the prior; and the log density of that."""
+    """Mean and ratio of the population, and the log density of that: from around the rows; where there are too few of
+    them for that, from within a few times their odds, both or the mean alone; or from the prior.
+    """
     a, b, c, d = prior
     held = jnp.maximum(n, 1.0)
     m, s, va, cov, vs = _row_moments(rows_mean, rows_ratio)
@@ -262,18 +295,33 @@ def population_near(
     near_variance = near_square - near_mean**2
     largest = near_mean * (1 - near_mean)
     near_ratio = jnp.sqrt(jnp.maximum(near_variance, 0.0) / jnp.where(largest > 0, largest, 1.0))
-    for_side, for_mean, for_ratio = jax.random.split(keys[2], 3)
-    take = jax.random.uniform(for_side, (count,)) < _NEAR
-    mean = jnp.where(take, near_mean, _beta(for_mean, a, b, count))
-    ratio = jnp.where(take, near_ratio, _beta(for_ratio, c, d, count))
+    for_side, for_mean, for_ratio, for_odds = jax.random.split(keys[2], 4)
+    side = jax.random.uniform(for_side, (count,))
+    centre = _logit(jnp.stack([rows_mean, rows_ratio]))
+    odds = jax.nn.sigmoid(centre + _ODDS * jax.random.logistic(for_odds, (2, count)))
+    mean = jnp.where(side < _NEAR, near_mean, _beta(for_mean, a, b, count))
+    ratio = jnp.where(side < _NEAR, near_ratio, _beta(for_ratio, c, d, count))
+    mean = jnp.where(side > 1 - 2 * _WITHIN, odds[0], mean)
+    ratio = jnp.where(side > 1 - _WITHIN, odds[1], ratio)
     inside = (mean > 0) & (mean < 1) & (ratio > 0) & (ratio < 1)
     mean, ratio = jnp.where(inside, mean, 0.5), jnp.where(inside, ratio, 0.5)
     largest = mean * (1 - mean)
+    away = (_logit(jnp.stack([mean, ratio])) - centre) / _ODDS
+    at_odds = jax.nn.log_sigmoid(away) + jax.nn.log_sigmoid(-away) - math.log(_ODDS)
+    at_odds = at_odds - jnp.log(jnp.stack([largest, ratio * (1 - ratio)]))
+    alone = (c - 1) * jnp.log(ratio) + (d - 1) * jnp.log1p(-ratio)
+    alone = alone + math.lgamma(c + d) - math.lgamma(c) - math.lgamma(d)
     first = (mean - m) / sds[0]
     second = (ratio**2 * largest + mean**2 - s - slope * (mean - m)) / sds[1]
     at_rows = -(_FREEDOM + 2) / 2 * jnp.log1p((first**2 + second**2) / _FREEDOM) - math.log(2 * math.pi)
     at_rows = at_rows - jnp.log(sds[0] * sds[1]) + jnp.log(2 * ratio * largest)
-    log_density = jnp.logaddexp(math.log(_NEAR) + at_rows, math.log(1 - _NEAR) + log_prior(mean, ratio, prior))
+    parts = [
+        math.log(_NEAR) + at_rows,
+        math.log(_WITHIN) + at_odds[0] + at_odds[1],
+        math.log(_WITHIN) + at_odds[0] + alone,
+        math.log(1 - _NEAR - 2 * _WITHIN) + log_prior(mean, ratio, prior),
+    ]
+    log_density = jax.nn.logsumexp(jnp.stack(parts), axis=0)
     return (jnp.where(inside, mean, -1.0), ratio), log_density
 
 

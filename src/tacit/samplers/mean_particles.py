@@ -19,15 +19,19 @@ import jax.numpy as jnp
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.group_means import (
+    LEAST,
+    LOCAL,
+    REACH,
     all_at_an_end,
     log_clt,
     log_not_all_there,
     log_prior,
+    noise_from,
     population_near,
     resample,
 )
 
-_FEWEST, _A_DRAW = 4096, 8
+_FEWEST, _A_DRAW = 4096, 16
 _NEAR, _FAR, _ENDS = 0.65, 0.25, 0.1
 _END = 1e-9
 
@@ -55,14 +59,21 @@ def mean_particles_chain(problem: MeanProblem, settings: SamplerSettings) -> Cha
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         z, n = released.reshape(len(problem.laplace), 2), problem.n[0]
         keys = jax.random.split(key, 9)
-        draw = jax.random.laplace if problem.laplace[0] else jax.random.normal
-        sums = z[0] + problem.scales[0] * draw(keys[0], (near, 2))
+        scales = problem.scales[0]
+        side = jnp.where(z[0, 0] > 0, 1.0, -1.0)  # the bound that is nearer: sums lie on its inner side, squares below n
+        least = jnp.stack([side * z[0, 0] - n, z[0, 1] - n]) / scales
+        inward, log_inward = noise_from(least, jax.random.uniform(keys[0], (near, 2)), problem.laplace[0])
+        sums = z[0] - scales * jnp.stack([side, 1.0]) * inward
         first, second = sums.T / n
         place = (1 + first) / 2
         variance = (second - first**2) / 4
         spread = variance / jnp.where(place * (1 - place) > 0, place * (1 - place), 1.0)
-        anywhere = jax.random.uniform(keys[1], (2, count - near))
-        mean = jnp.concatenate([place, anywhere[0]])
+        anywhere = jax.random.uniform(keys[1], (3, count - near))
+        middle, reach = (1 + z[0, 0] / n) / 2, REACH * scales[0] * (1 if not problem.laplace[0] else math.sqrt(2)) / n / 2
+        low = jnp.clip(middle - reach, 0.0, 1 - LEAST)
+        open_width = jnp.clip(middle + reach, low + LEAST, 1.0) - low
+        local = jnp.where(anywhere[2] < LOCAL, low + open_width * anywhere[0], anywhere[0])
+        mean = jnp.concatenate([place, local])
         ratio = jnp.concatenate([jnp.sqrt(jnp.maximum(spread, 0.0)), anywhere[1]])
         possible = (mean > _END) & (mean < 1 - _END) & (ratio > _END) & (ratio < 1 - _END)
         mean, ratio = jnp.where(possible, mean, 0.5), jnp.where(possible, ratio, 0.5)
@@ -73,8 +84,10 @@ def mean_particles_chain(problem: MeanProblem, settings: SamplerSettings) -> Cha
             jnp.sum(_log_noise(own, laplace), axis=1) for own, laplace in zip(residuals, problem.laplace, strict=True)
         ]
         volume = 2 * jnp.log(n) + jnp.log(2 * ratio * mean * (1 - mean))  # of the sums of u and u^2
-        at_release = noise[0] - jnp.sum(jnp.log(problem.scales[0])) + volume + math.log(8)
-        proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(_FAR))
+        at_release = noise[0] - jnp.sum(jnp.log(scales) + log_inward) + volume + math.log(8)
+        is_local = (mean >= low) & (mean <= low + open_width)
+        far = jnp.log(1 - LOCAL + LOCAL * is_local / open_width)
+        proposal = jnp.logaddexp(math.log(_NEAR) + at_release, math.log(_FAR) + far)
         sizes = jnp.full((count,), n)
         (m, r), log_population = population_near(keys[2:5], sizes, mean, ratio, problem.prior, count)
         inside = possible & (m > 0) & (m < 1) & (r > 0) & (r < 1)
