@@ -153,6 +153,32 @@ def test_people_with_several_rows_and_families_by_number(folder):
     assert SECRET not in done.stdout + done.stderr + text
 
 
+def test_what_does_not_suit_the_model_is_asked_for_again(tmp_path):
+    """Levels where a yes or no is asked for, groups of a mean that varies, and a formula that no family of it takes."""
+    (tmp_path / "t.csv").write_text("voted,age,place\n")
+
+    def plan(*answers):
+        (tmp_path / "plan.toml").unlink(missing_ok=True)
+        command = [TOOL, "init", "t.csv", "--ask"]
+        text = "".join(f"{answer}\n" for answer in answers)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, input=text, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return tacit.Plan.load(tmp_path / "plan.toml"), done.stderr
+
+    found, said = plan("logistic", "voted", "2 3", "0 1", "18 95", "N, S", "no, yes", "yes", "no", "1", "")
+    assert found.model == tacit.LogisticRegression("voted ~ age + place")
+    assert found.schema == tacit.Schema(voted=["no", "yes"], age=(18, 95), place=["N", "S"])
+    assert "column='voted' to be declared with levels" in said
+    assert "not 'yes'" in said
+
+    found, _ = plan("varying", "age", "place", "18 95", "N, S, E", "no", "1", "")
+    assert found.model.formula == "age ~ (1 | place)"
+
+    found, said = plan("varying", "age ~ place", "18 95", "N, S, E", "age", "place", "no", "1", "")
+    assert found.model.formula == "age ~ (1 | place)"
+    assert "to have a term (1 | g)" in said
+
+
 def test_a_formula_of_columns_with_spaces_and_signs_is_put_together(tmp_path):
     """Names by their numbers, in another case, with a comma inside; what was understood is said."""
     (tmp_path / "t.csv").write_text('Smokes?;"Income, net";Satisfaction 1-5;Region\n')

@@ -182,9 +182,10 @@ def test_a_release_with_another_unit_is_refused_and_nothing_is_written(ledger, p
     before, content = ledger.head, path.read_bytes()
     with pytest.raises(InputError) as refusal:
         ledger.spend("b", QUARTER, PLAN, person=release)
+    how = "without --person" if release is None else f"with --person {release}"
     assert str(refusal.value) == (
         f"Expected unit={units[0]!r} of this release to be {units[1]!r}, the unit of privacy of dataset 'b'; "
-        "`tacit ledger new` with --person ID, or without it, opens an account for the other unit."
+        f"`tacit ledger new` {how} and another name opens an account for it."
     )
     assert (ledger.head, path.read_bytes()) == (before, content)
     ledger.spend("b", QUARTER, PLAN, person=account)

@@ -50,17 +50,7 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     model: dict[str, Any] = {"family": family}
     fields = families[family].__dataclass_fields__
     if "formula" in fields:
-        said = _until(
-            "Column to explain (or a whole formula, such as  y ~ a + b)",
-            lambda answer: _formula(answer, columns) if "~" in answer else _column(answer, columns),
-        )
-        if "~" not in said or said in columns:
-            said = _until(
-                "Columns that may explain it, with commas between them",
-                lambda answer: _formula(_joined(said, _columns(answer, columns)), columns),
-            )
-        model["formula"] = said
-        used = _named(model["formula"])
+        model["formula"], used = _asked_formula(columns, varies=getattr(families[family], "varies", False))
     else:
         model["column"] = _until("Column", lambda answer: _column(answer, columns))
         used = [model["column"]]
@@ -82,9 +72,8 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     say("Now what each column can hold, from what you know and never from these rows.")
     say("  a number: its least and largest value, such as  1 5     a category: its levels, such as  no, yes")
     schema: dict[str, Any] = {}
-    for name in used:
-        schema[name] = _until(name, _declared, about=name, likely=_likely(name))
-        say(f"  {_understood(schema[name])}")
+    while not _declare(schema, model, used):
+        model["formula"], used = _asked_formula(columns, varies=getattr(families[family], "varies", False))
     person = _until(
         "Can one person have several rows? Say no, or the column that tells people apart",
         lambda answer: _person(answer, columns, used),
@@ -102,6 +91,49 @@ def asked(columns: Mapping[str, str | None]) -> Any:
         lambda answer: Plan.from_plain({**tables, "title": answer}),
         likely=plan.model.question(plan.schema),
     )
+
+
+def _asked_formula(columns: Mapping[str, str | None], *, varies: bool) -> tuple[str, list[str]]:
+    """A formula, of columns or as it was written, and the columns that it names."""
+    said = _until(
+        "Column to explain (or a whole formula, such as  y ~ a + b)",
+        lambda answer: _formula(answer, columns) if "~" in answer else _column(answer, columns),
+    )
+    if "~" not in said or said in columns:
+        if varies:
+            said = _until("Column of the groups", lambda answer: _grouped(said, _column(answer, columns)))
+        else:
+            said = _until(
+                "Columns that may explain it, with commas between them",
+                lambda answer: _formula(_joined(said, _columns(answer, columns)), columns),
+            )
+    return said, _named(said)
+
+
+def _declare(schema: dict[str, Any], model: dict[str, Any], used: list[str]) -> bool:
+    """Ask for the bounds and levels of the columns ``used``, and again for those that do not suit the model; False if
+    it is the formula that does not.
+    """
+    from tacit.mechanisms.registry import DEFAULT
+    from tacit.plan import Plan
+
+    for name in [name for name in schema if name not in used]:
+        del schema[name]
+    wanted = [name for name in used if name not in schema]
+    while True:
+        for name in wanted:
+            schema[name] = _until(name, _declared, about=name, likely=_likely(name))
+            say(f"  {_understood(schema[name])}")
+        tables = {"model": model, "schema": schema, "budget": {"epsilon": 1.0}, "mechanism": {"kind": DEFAULT}}
+        try:
+            Plan.from_plain(tables)
+        except InputError as error:
+            print(spelled_out(str(error)), file=sys.stderr)
+            if str(error).startswith("Expected formula"):
+                return False
+            wanted = [name for name in used if name in str(error)] or used
+            continue
+        return True
 
 
 def _until(question: str, read: Callable[[str], Any], *, about: str | None = None, likely: str | None = None) -> Any:
@@ -158,6 +190,8 @@ def _column(answer: str, columns: Mapping[str, str | None]) -> str:
 
 def _columns(answer: str, columns: Mapping[str, str | None]) -> list[str]:
     """Several columns. A name may hold commas itself, so the longest name that fits is taken first."""
+    if re.fullmatch(r"\d+( +\d+)+", answer):  # numbers alone need no commas
+        answer = ",".join(answer.split())
     parts, found = re.split(r"([,+])", answer), list[str]()
     while parts:
         for size in range(len(parts), 0, -2):
@@ -167,8 +201,8 @@ def _columns(answer: str, columns: Mapping[str, str | None]) -> list[str]:
                 break
         else:
             raise InputError(
-                f"Expected columns of the file with commas between them, not {parts[0].strip()!r}"
-                f"{did_you_mean(parts[0].strip(), columns)}."
+                f"Expected some of the columns {', '.join(columns)}, or their numbers, with commas between them, not "
+                f"{parts[0].strip()!r}{did_you_mean(parts[0].strip(), columns)}."
             )
     return found
 
@@ -179,6 +213,13 @@ def _joined(response: str, columns: list[str]) -> str:
 
     names = [quoted(one) for one in (response, *columns)]
     return f"{names[0]} ~ {' + '.join(names[1:])}"
+
+
+def _grouped(response: str, groups: str) -> str:
+    """A formula of a mean that varies between groups."""
+    from tacit.models.formula_terms import quoted
+
+    return f"{quoted(response)} ~ (1 | {quoted(groups)})"
 
 
 def _formula(answer: str, columns: Mapping[str, str | None]) -> str:
@@ -248,7 +289,10 @@ def _person(answer: str, columns: Mapping[str, str | None], used: list[str]) -> 
         return None
     found = _found(answer, columns)
     if found is None or found in used:
-        raise InputError(f"Expected no, or a column that the model does not use, not {answer!r}.")
+        rest = ", ".join(name for name in columns if name not in used)
+        raise InputError(
+            f"Expected no, or the column that tells people apart, one of {rest or 'no column'}, not {answer!r}."
+        )
     return found
 
 

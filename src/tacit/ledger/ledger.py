@@ -27,7 +27,6 @@ from tacit.privacy.neighbours import REPLACE_ONE
 
 if TYPE_CHECKING:
     from tacit.cell_screen import Published
-_OTHER_UNIT = "; `tacit ledger new` with --person ID, or without it, opens an account for the other unit"
 
 
 class Ledger:
@@ -106,10 +105,12 @@ class Ledger:
         with self._writing() as book:
             account = book.account(dataset)
             if unit != account.unit:
+                how = "without --person" if person is None else f"with --person {person}"
                 raise expected(
                     "unit",
                     unit,
-                    f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}{_OTHER_UNIT}",
+                    f"of this release to be {account.unit!r}, the unit of privacy of dataset {dataset!r}; "
+                    f"`tacit ledger new` {how} and another name opens an account for it",
                 )
             if neighbours != account.total.neighbours:
                 whose = f"the neighbour relation of dataset {dataset!r}: an account has one"

@@ -179,7 +179,8 @@ def _explain_rounds(plan: Plan) -> list[str]:
     if (least := useful_from(calibrated)) > _MANY:
         lines.append(
             f"Useless below about {least:,.0f} rows: with {len(names)} coefficients, noise is larger than what the "
-            f"rows say about any of them.{_PURE_HINT if calibrated.sums.laplace else ''}"
+            f"rows say about any of them.{_PURE_HINT if calibrated.sums.laplace else ''} "
+            f"Narrower bounds and fewer columns help{'' if unit is None else ', and fewer rows of each person'}."
         )
     if unit is not None:
         lines.append(f"Everyone: {everyone(unit, fills=False)}")
