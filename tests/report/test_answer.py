@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.report.answer import called, promise_in_short, ratio_ticks
+from tacit.models.effects import EffectDraws
+from tacit.report.answer import _rows, called, promise_in_short, ratio_ticks
 from tacit.report.outlook import _noise_with_twice, outlook
 from tacit.report.replicas import ReplicaCheck
 from tacit.report.uncertainty import Split
@@ -46,6 +47,21 @@ def test_the_promise_in_one_sentence_names_its_number_and_rounds_up():
     assert "from that person's report" in promise_in_short(local, local.budget)
     assert called(SHARE) == "The share of one of two levels"
     assert called(replace(SHARE, model=tacit.LinearRegression("cost ~ age"))) == "Linear regression"
+
+
+def test_a_spread_has_no_place_on_an_axis_of_means():
+    """Seed 2: means near 70,000 keep their own axis beside a standard deviation of 600, which is a sentence alone."""
+    rng = np.random.default_rng(2)
+    spread = EffectDraws("sd by team", "amount", abs(rng.normal(600, 100, 400)), "They differ by ")
+    means = [EffectDraws(name, "amount", rng.normal(70_000, 500, 400), "The mean is ") for name in "ABC"]
+    rows, scale = _rows([spread, *means], ["one", "two", "three", "four"], {}, {}, {})
+    assert scale.low > 60_000
+    assert [bool(strip) for _, strip in rows] == [False, True, True, True]
+    assert _rows([spread], ["one"], {}, {}, {})[0][0][1]
+    grouped = tacit.LinearRegression("cost ~ age"), tacit.VaryingRegression("cost ~ (1 | region)")
+    schema = tacit.Schema(cost=(0, 1000), age=(20, 80), region=list("NSE"))
+    asked = [model.question(schema) for model in grouped]
+    assert asked == ["What goes with cost?", "How does cost differ between the levels of region?"]
 
 
 @pytest.mark.parametrize("ends", [(0.45, 1.2), (0.2, 3.0), (0.9, 1.1), (1e-4, 1e4), (0.001, 1.4), (1e-90, 1e90)])

@@ -94,7 +94,11 @@ class Regression(Model):
         return self.effect_scale in ("odds", "rate")
 
     def question(self, schema: Schema) -> str:
-        """What goes with the response?"""
+        """What goes with the response, or how does it differ between groups?"""
+        formula = self.design(schema).formula
+        if formula.varying is not None and not formula.terms:
+            groups = in_prose(formula.varying.column)
+            return f"How does {in_prose(formula.response)} differ between the levels of {groups}?"
         return f"What goes with {in_prose(self.design(schema).formula.response)}?"
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:

@@ -112,9 +112,10 @@ def _rows(
 
     kept = found[:_MOST]
     own = [ends(one.values) for one in kept]
-    everything = [end for four in own for end in four]
-    everything += [end for one in kept if one.name in exact for end in ends(exact[one.name])[::3]]
-    everything += [float(truth[one.name][0]) for one in kept if one.name in truth]
+    placed = [one for one in kept if not _is_spread(one)] or kept
+    everything = [end for one in placed for end in ends(one.values)]
+    everything += [end for one in placed if one.name in exact for end in ends(exact[one.name])[::3]]
+    everything += [float(truth[one.name][0]) for one in placed if one.name in truth]
     compared = found[0].is_ratio or found[0].scale == "difference"
     scale = Scale.around([*everything, *([0.0] if compared else [])])
     if found[0].scale == "share":
@@ -128,8 +129,13 @@ def _rows(
         behind = None if prior is None else (prior[0], prior[3])
         mark = float(truth[one.name][0]) if one.name in truth else None
         strip = interval(scale, parts, float(one.values.mean()), label=sentence, behind=behind, truth=mark)
-        rows.append((sentence, strip))
+        rows.append((sentence, strip if one in placed else ""))
     return tuple(rows), scale
+
+
+def _is_spread(one: EffectDraws) -> bool:
+    """Whether it says how far levels lie apart: on an axis of their means it has no place."""
+    return one.scale == "amount" and one.name.startswith("sd by ")
 
 
 def _by_name(posterior: Posterior, draws: Any) -> dict[str, Any]:
@@ -176,10 +182,11 @@ def ratio_ticks(low: float, high: float) -> list[float]:
 def _axis(posterior: Posterior, one: EffectDraws) -> str:
     if one.is_ratio:
         return f"times the {one.scale}; left of 1 is lower, right of it higher"
+    model = posterior.plan.model
+    about = model.design(posterior.plan.schema).formula.response if isinstance(model, Regression) else None
     if one.scale == "difference":
-        assert isinstance(posterior.plan.model, Regression)
-        return f"higher or lower in {posterior.plan.model.design(posterior.plan.schema).formula.response}"
-    return "share" if one.scale == "share" else str(getattr(posterior.plan.model, "column", "value"))
+        return f"higher or lower in {about}"
+    return "share" if one.scale == "share" else str(about or getattr(model, "column", "value"))
 
 
 def _factor(log_factor: float) -> str:
