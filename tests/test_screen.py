@@ -495,3 +495,18 @@ def test_a_screen_that_cannot_be_saved_is_printed_whole(tmp_path, monkeypatch, c
     with pytest.raises(RefusedError, match="printed instead"):
         save_or_print(found, tmp_path / "s.json", overwrite=False, what="screen")
     assert type(found).from_plain(json.loads(capsys.readouterr().out)).values == found.values
+
+
+@pytest.mark.parametrize("weight", ["row", "person"])
+def test_people_count_once_and_nobody_has_cells_that_they_lack(weight):
+    """Epsilon = 1e9. Of p's two rows one is unknown, of q's one none, of r's three all: 1/2 + 1 of 3 people."""
+    data = {"id": list("ppqrrr"), "smoker": ["No", "?", "Yes", "?", "?", "?"], "age": [30] * 6}
+    unit = tacit.Person("id", 3, weight)
+    plan = tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(1.0), tacit.AddNoise(unit=unit))
+    found = tacit.screen(data, plan, epsilon=1e9, ledger=None)
+    assert found.n == 3
+    counted = {(one.column, one.cells): one.count for one in found.summary()}
+    assert counted["smoker", "unknown"] == pytest.approx(1.5, abs=1e-3)
+    assert counted["smoker", "missing"] == counted["age", "missing"] == pytest.approx(0, abs=1e-3)
+    found.check_about(tacit.privatize(data, plan, ledger=None))
+    assert Screen.from_plain(found.to_plain()) == found

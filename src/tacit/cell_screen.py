@@ -20,7 +20,8 @@ from tacit._support.names import check_name
 from tacit._support.reading import LARGEST_JSON, check_format, flag, same, strict_json
 from tacit.errors import InputError, expected
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
-from tacit.mechanisms.person import person_from_plain, unweighted
+from tacit.mechanisms.person import PERSON, ROW, of_public_number, person_from_plain
+from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.noise.noise import Noise
 from tacit.noise.registry import noise_for
 from tacit.plan import Plan
@@ -52,8 +53,8 @@ class ScreenPlan:
     def __post_init__(self) -> None:
         if self.budget.neighbours != REPLACE_ONE:
             raise expected("neighbours", self.budget.neighbours, f'of a screen to be "{REPLACE_ONE}": it says n')
-        if self.mechanism.person != unweighted(self.mechanism.person):
-            raise expected("weight", "...", "to be left out of a screen, for which everyone has max_rows rows")
+        if self.mechanism.person is not None and self.mechanism.person.weight == ROW:
+            raise expected("weight", ROW, f'of a screen to be "{PERSON}" or left out: it says n')
 
     @classmethod
     def of(cls, plan: Plan, budget: Guarantee) -> ScreenPlan:
@@ -63,7 +64,7 @@ class ScreenPlan:
             raise expected(
                 "neighbours", plan.budget.neighbours, f'of the plan to be "{REPLACE_ONE}" for a screen, which says n'
             )
-        return cls(plan.schema.of_table, budget, AddNoise(unit=unweighted(plan.mechanism.person)))
+        return cls(plan.schema.of_table, budget, AddNoise(unit=of_public_number(plan.mechanism.person)))
 
     @cached_property
     def schema(self) -> Schema:
@@ -79,7 +80,8 @@ class ScreenPlan:
         """The way across the boundary; ``noise_parameters`` is the noise that a screen says it had.
 
         Proof: of the price, by `NoisySums.event`. The counts are those of `CellClasses`, whose sensitivity is for
-        replacing one row. A person stands for exactly ``max_rows`` rows, so `Sensitivity.times` is for a person. []
+        replacing one row. For a person it is `UnitOfPrivacy.moves`: of the mean of their rows, or of exactly
+        ``max_rows`` rows, stand-ins among them. []
         """
         return self._calibrated if noise_parameters is None else self._calibrate(noise_parameters)
 
@@ -88,8 +90,8 @@ class ScreenPlan:
         return self._calibrate(None)
 
     def _calibrate(self, noise_parameters: Noise | None) -> NoisySums:
-        statistic, unit = CellClasses.of(self.schema), self.mechanism.person
-        sensitivity = statistic.sensitivity().times(1 if unit is None else unit.max_rows)
+        statistic = CellClasses.of(self.schema)
+        sensitivity = UnitOfPrivacy(REPLACE_ONE, self.mechanism.person).moves(statistic)
         noise = noise_for(self.budget, sensitivity, None) if noise_parameters is None else noise_parameters
         if len(noise.scales) != len(statistic.entries):
             raise expected("scales", len(noise.scales), f"of the noise to be {len(statistic.entries)}, one per entry")
@@ -155,8 +157,9 @@ class Count:
 class Screen:
     """Noisy counts of cells by column and class, and all that is public about them.
 
-    ``plan`` is what was asked. ``n`` is the number of rows; where the unit of privacy is a person, the number of people
-    times the rows that count of each, and the rows that somebody lacks count as missing cells, as they do in a release.
+    ``plan`` is what was asked. ``n`` is the number of rows. Where the unit of privacy is a person it is the number of
+    people, each of whom counts once with the mean of their rows; without a weight that number times the rows that count
+    of each, and the rows that somebody lacks count as missing cells.
     ``typed_elsewhere`` is as in a release.
     """
 
@@ -313,9 +316,10 @@ class Screen:
 
     def check_about(self, release: Release) -> None:
         """Refuse a release with other rows, another unit or other declarations of the columns that it reads."""
-        unit = release.plan.mechanism.person
-        n = release.n if unit is None or unit.weight is None else None  # else rows, or people, count otherwise there
-        if (self.dataset, self.plan.mechanism.person) != (release.dataset, unweighted(unit)) or n not in (None, self.n):
+        own, unit = self.plan.mechanism.person, release.plan.mechanism.person
+        n = release.n if own == unit else None  # else rows, or people, count otherwise there
+        people = [None if one is None else (one.id, one.max_rows) for one in (own, unit)]
+        if self.dataset != release.dataset or people[0] != people[1] or n not in (None, self.n):
             raise expected("screen", self.id, f"to have the dataset, the n and the unit of release {release.id!r}")
         for name in release.plan.reads:
             if name not in self.schema or self.schema[name] != release.plan.schema[name]:

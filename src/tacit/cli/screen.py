@@ -23,6 +23,7 @@ from tacit.cli.shared import (
     tell,
 )
 from tacit.errors import InputError
+from tacit.mechanisms.person import PERSON
 
 
 def screen(
@@ -90,11 +91,15 @@ def screen(
     if not found.warnings():
         tell("No class of cells is clearly above 1% of its column.")
     unit = found.plan.mechanism.person
-    if unit is not None:
-        tell(f"Rows that a person has fewer than {unit.max_rows} of count as missing, as they do in a release.")
+    people = unit is not None and unit.weight == PERSON
+    if people:
+        tell("Everyone counts once, with the mean of their rows.")
+    elif unit is not None and unit.filled:
+        tell(f"Rows that a person has fewer than {unit.max_rows} of count as missing.")
     paid = f", paid by {ledger}" if ledger is not None else ""
     tell(
-        f"Of {found.n:,} rows; the noise has a standard deviation of {found.sd:,.3g} cells. Spent: "
+        f"Of {found.n:,} {'people' if people else 'rows'}; "
+        f"the noise has a standard deviation of {found.sd:,.3g} cells. Spent: "
         f"{found.plan.budget.symbols}{paid}. The counts are public now, and declarations may be mended by them."
     )
     for assumption in found.guarantee.assumes:

@@ -74,6 +74,10 @@ def person_from_plain(table: Mapping[str, Any]) -> Person | None:
     return Person(table["id"], table["max_rows"], table.get("weight"))
 
 
-def unweighted(person: Person | None) -> Person | None:
-    """The same person, of whom stand-ins fill up the rows: their number is then public, as counts of cells need."""
-    return None if person is None else replace(person, weight=None)
+def of_public_number(person: Person | None) -> Person | None:
+    """The same person where n has to be public, as for counts of cells: who has a weight counts once, with the mean of
+    their rows; who has none, or too many rows for a mean, has rows of stand-ins.
+    """
+    if person is None or person.weight is None:
+        return person
+    return replace(person, weight=PERSON if person.max_rows <= MOST_AVERAGED else None)
