@@ -507,6 +507,6 @@ def test_people_count_once_and_nobody_has_cells_that_they_lack(weight):
     assert found.n == 3
     counted = {(one.column, one.cells): one.count for one in found.summary()}
     assert counted["smoker", "unknown"] == pytest.approx(1.5, abs=1e-3)
-    assert counted["smoker", "missing"] == counted["age", "missing"] == pytest.approx(0, abs=1e-3)
+    assert max(counted["smoker", "missing"], counted["age", "missing"]) < 1e-3
     found.check_about(tacit.privatize(data, plan, ledger=None))
     assert Screen.from_plain(found.to_plain()) == found
