@@ -590,7 +590,7 @@ def claims(found: dict[str, Any]) -> list[Claim]:
         last = own.get("and its moments as printed")
         closed = last is not None and np.mean(last["ks"]) < 0.15
         which = {"synthetic": "5", "diabetes": "3", "adult": "4"}[table]
-        title = f"Figure {which}, the paper's choices at epsilon = {epsilon:g}"
+        title = f"The paper's choices, Figure {which} at epsilon = {epsilon:g}"
         claims.append(Claim(title, "private and non-private posteriors nearly overlap", here, common.verdict(closed)))
     for r in found.get("adult at epsilon 1", []):
         gap = r["area"] - r["non-private area"]

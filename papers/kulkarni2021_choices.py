@@ -76,7 +76,7 @@ def sampled(
     ``radius`` is sqrt(2) times the norm of the non-private fit. Noise is seeded: rows are public or made up.
     """
     import jax
-    from numpyro.infer import MCMC, NUTS
+    from numpyro.infer import MCMC, NUTS, init_to_value
 
     choices, n, d = STEPS[step], *x.shape
     cut = radius if choices.cut is None else choices.cut
@@ -84,18 +84,20 @@ def sampled(
     rng = np.random.default_rng(seed)
     exact = sums(x, y)
     known = np.linalg.cholesky(x.T @ x / n) if choices.known else np.zeros((d, d))
-    kernel = NUTS(_model(choices.known, choices.moments, d), target_accept_prob=0.9)
+    start = {"z": np.full((repetitions, d), 0.2), "spread": np.full((repetitions, d), 0.3)}
+    start |= {"root": np.broadcast_to(np.eye(d), (repetitions, d, d))}
+    kernel = NUTS(
+        _model(choices.known, choices.moments, d),
+        target_accept_prob=0.9,
+        init_strategy=init_to_value(values=start),
+    )
     run = MCMC(kernel, num_warmup=warmup, num_samples=draws, progress_bar=False, jit_model_args=True)
-    found, diverging = [], 0.0
+    noisy = exact + sd * rng.standard_normal((repetitions, len(exact)))
     with jax.enable_x64(True):
-        for i in range(repetitions):
-            noisy = exact + sd * rng.standard_normal(len(exact))
-            run.run(
-                jax.random.key(seed + i), noisy, float(n), sd, cut, choices.scale, known, extra_fields=("diverging",)
-            )
-            found.append(np.asarray(run.get_samples()["theta"]))
-            diverging += float(np.mean(np.asarray(run.get_extra_fields()["diverging"]))) / repetitions
-    return np.stack(found), diverging
+        numbers = (noisy, float(n), sd, cut, choices.scale, known)
+        run.run(jax.random.key(seed), *numbers, extra_fields=("diverging",))
+        found = np.asarray(run.get_samples()["theta"])
+        return found.swapaxes(0, 1), float(np.mean(np.asarray(run.get_extra_fields()["diverging"])))
 
 
 def moments(theta: Any, sigma: Any, kind: str) -> tuple[Any, Any]:
@@ -129,23 +131,31 @@ def moments(theta: Any, sigma: Any, kind: str) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=32)
 def _model(known: bool, kind: str, d: int) -> Any:
+    import jax
     import jax.numpy as jnp
     import jax.scipy.linalg as jsl
     import numpyro
     import numpyro.distributions as dist
 
-    def model(noisy: Any, n: Any, sd: Any, cut: Any, scale: Any, root: Any) -> None:
-        z = numpyro.sample("z", dist.ImproperUniform(dist.constraints.real_vector, (), (d,)))
-        theta = numpyro.deterministic("theta", cut * z / jnp.sqrt(1 + z @ z))
-        numpyro.factor("prior", -theta @ theta / 2 - (d / 2 + 1) * jnp.log1p(z @ z))
-        if not known:
-            spread = numpyro.sample("spread", dist.HalfNormal(scale).expand([d]).to_event(1))
-            root = spread[:, None] * numpyro.sample("root", dist.LKJCholesky(d, 2.0))
+    def one(theta: Any, root: Any, noisy: Any, n: Any, sd: Any) -> Any:
         mean, covariance = moments(theta, root @ root.T, kind)
         scaled = n * covariance / sd**2 + jnp.eye(len(mean))
         lower = jnp.linalg.cholesky(scaled)  # not a number where the printed moments are impossible
         off = jsl.solve_triangular(lower, (noisy - n * mean) / sd, lower=True)
         value = -off @ off / 2 - jnp.log(jnp.diagonal(lower)).sum()
-        numpyro.factor("sums", jnp.where(jnp.isfinite(value), value, -1e10))
+        return jnp.where(jnp.isfinite(value), value, -1e10)
+
+    def model(noisy: Any, n: Any, sd: Any, cut: Any, scale: Any, root: Any) -> None:
+        sets = len(noisy)  # independent posteriors, side by side in one chain
+        z = numpyro.sample("z", dist.ImproperUniform(dist.constraints.real_matrix, (), (sets, d)))
+        square = jnp.square(z).sum(axis=1)
+        theta = numpyro.deterministic("theta", cut * z / jnp.sqrt(1 + square)[:, None])
+        numpyro.factor("prior", -jnp.square(theta).sum() / 2 - (d / 2 + 1) * jnp.log1p(square).sum())
+        if known:
+            roots = jnp.broadcast_to(root, (sets, d, d))
+        else:
+            spread = numpyro.sample("spread", dist.HalfNormal(scale).expand([sets, d]).to_event(2))
+            roots = spread[:, :, None] * numpyro.sample("root", dist.LKJCholesky(d, 2.0).expand([sets]).to_event(1))
+        numpyro.factor("sums", jax.vmap(one, (0, 0, 0, None, None))(theta, roots, noisy, n, sd).sum())
 
     return model

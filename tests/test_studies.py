@@ -16,7 +16,8 @@ LOCAL = tacit.Plan(tacit.Categorical("x"), tacit.Schema(x=["a", "b", "c"]), taci
 
 def test_each_release_has_a_posterior_of_its_own():
     """Seeds 0 to 2 with 10%, 50% and 90% of yes among 400. Means of 2,000 draws that are independent, within 5 standard
-    errors of those of `tacit.infer`, another seed (false alarms below 1e-4); the next release, the planted fault, is off.
+    errors of those of `tacit.infer`, another seed (false alarms below 1e-4).
+    The next release, the planted fault, is off.
     """
     shares = (0.1, 0.5, 0.9)
     made = [tacit.simulate(PLAN, n=400, seed=i, parameters={"theta": p}).release for i, p in enumerate(shares)]

@@ -185,7 +185,7 @@ def test_figures_of_data(tables, tmp_path, monkeypatch, capsys):
         "papers", "kulkarni2021.py", ["--quick", "--figures", "3,choices", "--out", out, "--data", tables], monkeypatch
     )
     assert (out / "kulkarni2021-figure3.svg").is_file()
-    assert "Figure 5, the paper's choices at epsilon = 1.1" in capsys.readouterr().out
+    assert "The paper's choices, Figure 5 at epsilon = 1.1" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------------------------------------------------------
