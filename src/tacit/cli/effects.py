@@ -19,36 +19,30 @@ from tacit.cli.shared import (
     say,
     tell,
 )
+from tacit.errors import expected
+
+
+def _repeatable(option: str, metavar: str, about: str) -> Any:
+    return typer.Option(option, metavar=metavar, help=f"{about}; repeatable.", show_default=False)
 
 
 def effects(
     posterior: Annotated[Path, typer.Argument(metavar="POSTERIOR", help="The posterior, a netCDF file.")],
     contrast: Annotated[
         list[str] | None,
-        typer.Option(
-            "--contrast",
-            metavar="SUM",
-            help="A sum of coefficients or of groups' numbers, such as 'smoker[yes] - smoker[no]'; repeatable.",
-            show_default=False,
+        _repeatable(
+            "--contrast", "SUM", "A sum of coefficients or of groups' numbers, such as 'smoker[yes] - smoker[no]'"
         ),
     ] = None,
     marginal: Annotated[
         list[str] | None,
-        typer.Option(
-            "--marginal",
-            metavar="NAME",
-            help="How the expected response changes with a column, or with a level; repeatable.",
-            show_default=False,
-        ),
+        _repeatable("--marginal", "NAME", "How the expected response changes with a column, or with a level"),
     ] = None,
     ratios: Annotated[bool, typer.Option("--ratios", help="Odds ratios or rate ratios, for one more.")] = False,
     compare: Annotated[
         list[str] | None,
-        typer.Option(
-            "--compare",
-            metavar="FORMULA",
-            help="A formula with fewer terms: how much the release speaks for the terms left out; repeatable.",
-            show_default=False,
+        _repeatable(
+            "--compare", "FORMULA", "A formula with fewer terms: how much the release speaks for the terms left out"
         ),
     ] = None,
     ranking: Annotated[
@@ -64,46 +58,45 @@ def effects(
 
     check_form(as_json, as_tsv)
     loaded = tacit.Posterior.load(posterior)
-    asked = bool(contrast or marginal or ratios or compare or ranking)
-    ranks = loaded.ranking(ranking, probability) if ranking else ()
-    tables = {
+    ends = (f"{100 * probability:.4g}% from", "to")
+    everything = {
         "contrasts": [loaded.contrast(text, probability) for text in contrast or ()],
         "marginal_effects": [loaded.marginal_effect(name, probability=probability) for name in marginal or ()],
         "ratios": list(loaded.ratios(probability)) if ratios else [],
+        "comparisons": [loaded.compare(formula) for formula in compare or ()],
+        "ranking": list(loaded.ranking(ranking, probability)) if ranking else [],
     }
-    comparisons = [loaded.compare(formula) for formula in compare or ()]
-    sentences = [] if asked else list(loaded.effects(probability))
+    found: dict[str, list[Any]] = {name: rows for name, rows in everything.items() if rows}
+    if not any((contrast, marginal, ratios, compare, ranking)):
+        found = {"effects": list(loaded.effects(probability))}
+    if as_tsv:
+        alike = found.keys() <= _TITLES.keys()
+        if len(found) > 1 and not alike:
+            raise expected("--tsv", True, "to be asked for a ranking, or for comparisons, alone: their columns differ")
+        print_tsv([{**({"asked": name} if alike else {}), **vars(row)} for name, rows in found.items() for row in rows])
+        return
     warnings = loaded.grave_warnings()
     if as_json:
-        found: dict[str, Any] = {name: plain_rows(rows) for name, rows in tables.items() if rows}
-        if comparisons:
-            found["comparisons"] = [vars(one) for one in comparisons]
-        if ranks:
-            found["ranking"] = [vars(one) for one in ranks]
-        if sentences:
-            found["effects"] = [vars(one) for one in sentences]
-        print_json({"warnings": list(warnings), **found})
-        return
-    if as_tsv:
-        rows = [{"asked": name, **vars(row)} for name, rows in tables.items() for row in rows]
-        print_tsv(rows or [vars(one) for one in comparisons or ranks or sentences])
+        print_json({"warnings": list(warnings), **{name: plain_rows(rows) for name, rows in found.items()}})
         return
     for warning in warnings:
         say(f"Do not rely on this yet: {warning}")
-    for one in sentences:
-        tell(one.sentence)
-    titles = {
-        "contrasts": "Sums of coefficients or groups:",
-        "marginal_effects": "Change of the expected response for one more, on average over the declared bounds:",
-        "ratios": "Times the odds or the rate, for one more:",
-    }
-    for name, rows in tables.items():
-        if rows:
-            say(titles[name])
+    for name, rows in found.items():
+        if name in _TITLES:
+            say(_TITLES[name])
             print_rows(rows, probability)
-    if ranks:
-        cells = [[r.name, f"{r.value:.4g}", f"{r.rank:.1f}", f"{r.low}", f"{r.high}", f"{r.best:.2f}"] for r in ranks]
-        ends = (f"{100 * probability:.4g}% from", "to")
-        print_table(("group", "mean", "rank", *ends, "largest with probability"), cells)
-    for one in comparisons:
-        tell(one.sentence)
+        elif name == "ranking":
+            cells = [
+                [r.name, f"{r.value:.4g}", f"{r.rank:.1f}", str(r.low), str(r.high), f"{r.best:.2f}"] for r in rows
+            ]
+            print_table(("group", "mean", "rank", *ends, "largest with probability"), cells)
+        else:
+            for one in rows:
+                tell(one.sentence)
+
+
+_TITLES = {
+    "contrasts": "Sums of coefficients or groups:",
+    "marginal_effects": "Change of the expected response for one more, on average over the declared bounds:",
+    "ratios": "Times the odds or the rate, for one more:",
+}

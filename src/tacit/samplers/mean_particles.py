@@ -60,7 +60,9 @@ def mean_particles_chain(problem: MeanProblem, settings: SamplerSettings) -> Cha
         z, n = released.reshape(len(problem.laplace), 2), problem.n[0]
         keys = jax.random.split(key, 9)
         scales = problem.scales[0]
-        side = jnp.where(z[0, 0] > 0, 1.0, -1.0)  # the bound that is nearer: sums lie on its inner side, squares below n
+        side = jnp.where(
+            z[0, 0] > 0, 1.0, -1.0
+        )  # the bound that is nearer: sums lie on its inner side, squares below n
         least = jnp.stack([side * z[0, 0] - n, z[0, 1] - n]) / scales
         inward, log_inward = noise_from(least, jax.random.uniform(keys[0], (near, 2)), problem.laplace[0])
         sums = z[0] - scales * jnp.stack([side, 1.0]) * inward
@@ -69,7 +71,10 @@ def mean_particles_chain(problem: MeanProblem, settings: SamplerSettings) -> Cha
         variance = (second - first**2) / 4
         spread = variance / jnp.where(place * (1 - place) > 0, place * (1 - place), 1.0)
         anywhere = jax.random.uniform(keys[1], (3, count - near))
-        middle, reach = (1 + z[0, 0] / n) / 2, REACH * scales[0] * (1 if not problem.laplace[0] else math.sqrt(2)) / n / 2
+        middle, reach = (
+            (1 + z[0, 0] / n) / 2,
+            REACH * scales[0] * (1 if not problem.laplace[0] else math.sqrt(2)) / n / 2,
+        )
         low = jnp.clip(middle - reach, 0.0, 1 - LEAST)
         open_width = jnp.clip(middle + reach, low + LEAST, 1.0) - low
         local = jnp.where(anywhere[2] < LOCAL, low + open_width * anywhere[0], anywhere[0])
