@@ -82,6 +82,7 @@ def test_a_posterior_says_its_effects():
     assert one.estimate == pytest.approx(0.3, abs=0.1)
     assert (one.low, one.high) == tuple(posterior.interval("theta"))
     assert str(posterior).splitlines()[:2] == ["Who smokes?", f"  {one.sentence}"]
+    assert repr(posterior) == str(posterior), "a name typed alone shows the answer"
     wider = posterior.effects(0.99)[0]
     assert wider.low < one.low < one.high < wider.high
 

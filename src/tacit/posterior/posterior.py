@@ -53,7 +53,7 @@ from tacit.reports import PublishedReports
 _GROUPS = ("posterior", "sample_stats", "observed_data")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Draws from p(parameters | release), made of its parts or of an xarray DataTree in ArviZ's layout."""
 
@@ -342,6 +342,10 @@ class Posterior:
         lines += [self.title, *(f"  {one.sentence}" for one in self.effects())]
         lines += [cut.sentence() for one in self.releases if (cut := cut_rows(one)) is not None]
         return "\n".join([*lines, *(f"Note: {warning}" for warning in self.warnings() if warning not in grave)])
+
+    def __repr__(self) -> str:
+        """The same, where a name alone is typed: not thousands of draws."""
+        return str(self)
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import posterior_card
