@@ -71,7 +71,19 @@ def _noise(quick: bool) -> list[dict[str, Any]]:
         job = f"{found['law']} noise, {found['draws']:,} integers at scale 2^32"
         same = "" if found["law"] != "rounded-gaussian" else "its discrete Gaussian; it has no rounded one"
         rows += [
-            {"job": job, "who": "tacit", "seconds": found["tacit_all"], "target": 10.0, "quality": "exact law"},
-            {"job": job, "who": "OpenDP", "seconds": found["opendp_all"], "quality": "exact law", "note": same},
+            {
+                "job": job,
+                "who": "tacit",
+                "seconds": found["tacit_all"],
+                "target": 10.0,
+                "quality": "exact distribution",
+            },
+            {
+                "job": job,
+                "who": "OpenDP",
+                "seconds": found["opendp_all"],
+                "quality": "exact distribution",
+                "note": same,
+            },
         ]
     return rows

@@ -32,7 +32,7 @@ class Quantiles(CellFamily):
     which bin a quantile lies and not where in it: rows may be spread evenly over the bin, or all lie at one place, as
     whole numbers do. So a draw puts it at either end of the bin with probability 0.25 each, and otherwise where its
     mean place is that of evenly spread rows, or as near to it as can be. A 95% interval then never ends inside a bin
-    that holds all the rest, and holds a bin whole that the noise leaves one chance in ten.
+    that holds all the rest, and holds a bin whole that the noise leaves a probability of 0.1.
 
     ```pycon
     >>> tacit.Quantiles("age", probabilities=[0.5], edges=[30, 50, 70]).column

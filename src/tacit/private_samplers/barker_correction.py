@@ -4,7 +4,7 @@ Barker's test accepts a log ratio r with probability 1 / (1 + e^-r), that is whe
 noise that r carries already is N(0, s^2), only V - N(0, s^2) is missing (Seita et al. 2017; Heikkila et al. 2019). No
 distribution is exactly that, as the characteristic function pi t / sinh(pi t) times e^(s^2 t^2 / 2) is not one.
 `correction` is the symmetric distribution on a grid whose sum with N(0, s^2) is nearest to the logistic one in
-Kolmogorov's distance; ``error`` is that distance, so that no chance of acceptance is off by more.
+Kolmogorov's distance; ``error`` is that distance, so that no probability of acceptance is off by more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exact sums of bounded whole vectors, one a row, over the rows that were taken: what noisy steps add noise to.
+"""Exact sums of bounded whole vectors, one for each row, over the rows that were taken: what noisy steps add noise to.
 
 A row's vector v(state, row) is computed in floating point, clipped to the length ``bound``, multiplied by
 radius / bound, rounded TOWARDS ZERO to whole numbers, and then checked in whole numbers: if its squares add up to more

@@ -75,7 +75,7 @@ class SoftmaxLoss(RowLoss):
         from scipy.special import softmax
 
         classes, (rows, size) = self.classes, x.shape
-        chances = softmax(x @ np.reshape(theta, (classes, size)).T, axis=1)
+        probabilities = softmax(x @ np.reshape(theta, (classes, size)).T, axis=1)
         inverse = np.linalg.inv(metric).reshape(classes, size, classes, size)
         apart = np.zeros(rows)
         for k in range(classes):
@@ -91,7 +91,7 @@ class SoftmaxLoss(RowLoss):
             whole = precision * np.eye(classes * size).reshape(classes, size, classes, size)
             for k in range(classes):
                 for other in range(classes):
-                    h = kept * chances[:, k] * ((k == other) - chances[:, other])
+                    h = kept * probabilities[:, k] * ((k == other) - probabilities[:, other])
                     whole[k, :, other] += weight * (x.T * h) @ x
             return whole.reshape(classes * size, classes * size)
 
