@@ -10,7 +10,11 @@ release, which is the posterior itself where a group is large; half from the who
 it is small or empty. The population is proposed around the rows, or from its prior. Groups share nothing but the number
 of all rows: given the others the size of a group is n less theirs, about normal with the moments of a first pass, and
 that factor enters the weights of the second. Draws of different groups are independent but for it. Where n is not known
-either, the size of each group is flat beforehand, groups share nothing, and n is the sum of their sizes.
+either, it is flat beforehand and the sum of the sizes, which have the density Gamma(n + 1) / Gamma(n + G): one over the
+number of ways to divide n rows among G groups. Near a given n that is about exp(-s n), a product of factors of the
+groups, which enter the weights of the second pass; draws of all groups together are then taken again in proportion to
+what is left of it. A part of the normal distribution lies where no rows are, the larger the fewer rows there are; what
+is left is divided by (`log_mass`), so that it says nothing of N.
 
 All rows of a small group may be at a bound, as in a column of many zeros. A density has no such point, and an interval
 would never reach the bound. So all are at the lower one with probability 0.45 (1 - m)^N, at the upper with 0.45 m^N.
@@ -30,8 +34,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import ndtr, ndtri
+from scipy.special import betaincinv
 
 from tacit.likelihoods.bounded_number import two_moments
+from tacit.numerics.gamma_ratio import log_gamma_ratio
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 
@@ -46,6 +53,7 @@ _KEPT, _KERNEL = 1024, 0.2  # particles of a group that pooling chooses from; ho
 _LOGIT_SD, _CENTRE_SD = math.pi / math.sqrt(3), 1.5  # of a uniform share; of mu_0
 _TAUS = np.geomspace(0.004, 4.0, 40)
 _FREEDOM = 5.0
+_ROUNDS = 8  # of the search for s
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +86,12 @@ def group_means_chain(problem: GroupProblem, settings: SamplerSettings) -> Chain
         keys = jax.random.split(for_particles, problem.groups)
         each = keys, jnp.swapaxes(z, 0, 1), jnp.swapaxes(problem.scales, 0, 1)
         particles, logs = jax.lax.map(lambda one: _particles(one[0], one[1], one[2], problem, count), each)
-        if problem.n is not None:
+        slope = 0.0
+        if problem.n is None:
+            logs = logs - log_mass(particles["count"], problem.prior)
+            slope = _slope(particles["count"], logs)
+            logs = logs - slope * particles["count"]
+        else:
             weights = jax.nn.softmax(logs, axis=1)
             mean = jnp.sum(weights * particles["count"], axis=1)
             variance = jnp.sum(weights * (particles["count"] - mean[:, None]) ** 2, axis=1)
@@ -97,10 +110,48 @@ def group_means_chain(problem: GroupProblem, settings: SamplerSettings) -> Chain
         if means is not None:
             draws["mean"] = means.T
         if problem.n is None:
-            draws["n"] = jnp.sum(draws["count"], axis=1)
+            n = draws["n"] = jnp.sum(draws["count"], axis=1)
+            left = slope * n - log_gamma_ratio(n, float(problem.groups))
+            again = resample(jax.random.fold_in(for_draws, 1), left, settings.draws)
+            draws = {name: values[again] for name, values in draws.items()}
         return draws, {"efficiency": jnp.full(settings.draws, jnp.min(efficiency))}
 
     return chain
+
+
+def log_mass(n: Any, prior: tuple[float, float, float, float]) -> Any:
+    """The log of the mass that the target has at each of ``n``, noise apart: of possible sums, and of all at a bound.
+
+    From a table over sizes. Populations are quantiles of the prior; given one, the mean is normal and the second moment
+    given the mean is, of which [0, 1] and [mean^2, mean] are possible.
+    """
+    a, b, c, d = prior
+    sizes, of_mean, of_ratio, inside = np.geomspace(1.0, 1000.0, 25), *map(_midpoints, (24, 12, 16))
+    mean, ratio = (one.ravel() for one in np.meshgrid(betaincinv(a, b, of_mean), betaincinv(c, d, of_ratio)))
+    m, s, va, cov, vs = _row_moments(mean, ratio)
+    rest = jnp.sqrt(jnp.maximum(vs - cov * cov / va, 1e-12 * vs) / sizes[:, None])[..., None]
+    sd = jnp.sqrt(va / sizes[:, None])
+    low, high = ndtr(-m / sd), ndtr((1 - m) / sd)
+    place = m[:, None] + sd[..., None] * ndtri(low[..., None] + (high - low)[..., None] * inside)
+    centre = s[:, None] + (cov / va)[:, None] * (place - m[:, None])
+    share = jnp.mean(ndtr((place - centre) / rest) - ndtr((place**2 - centre) / rest), axis=2)
+    not_all = jnp.exp(log_not_all_there(sizes[:, None], mean))
+    mass = jnp.mean(not_all * (high - low) * share + 1 - not_all, axis=1)
+    return jnp.interp(jnp.log(jnp.maximum(n, 1.0)), np.log(sizes), jnp.log(mass))
+
+
+def _midpoints(count: int) -> Any:
+    return (np.arange(count) + 0.5) / count
+
+
+def _slope(sizes: Any, logs: Any) -> Any:
+    """s = (G - 1) / n with n the mean sum of the sizes under exp(``logs`` - s size), found by going to and fro."""
+
+    def better(_: int, slope: Any) -> Any:
+        weights = jax.nn.softmax(logs - slope * sizes, axis=1)
+        return (len(sizes) - 1) / jnp.maximum(jnp.sum(weights * sizes), 1.0)
+
+    return jax.lax.fori_loop(0, _ROUNDS, better, jnp.asarray(0.0))
 
 
 def resample(key: Any, logs: Any, draws: int) -> Any:

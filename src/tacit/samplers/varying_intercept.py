@@ -11,8 +11,8 @@ normal with an exponential variance, which is one more unknown. So a group whose
 is.
 
 Prior: sizes are shares of n rows, uniform on the simplex, each with its own density (1 - n_g / n)^(G - 2); that they
-add
-up to n is left out. Where n is not public, they are flat.
+add up to n is left out. Where n is not public it is flat, so that sizes have the density Gamma(n + 1) / Gamma(n + G)
+at their sum n, one over the number of ways to divide n rows.
 
 No funnels. s_g is normal given the rest, so its unknown is a standard normal coordinate around the mean that it has
 given
@@ -32,6 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln, log_ndtr
 
+from tacit.numerics.gamma_ratio import log_gamma_ratio
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
@@ -138,6 +139,8 @@ class _Posterior:
         if self.n is not None:
             value += (self.groups - 2) * jnp.sum(jnp.log1p(-jnp.minimum(n / self.n, 1 - 1e-9)))
             value -= 1e6 * jnp.sum(jnp.maximum(n / self.n - 1, 0.0))
+        else:
+            value -= log_gamma_ratio(jnp.sum(n), float(self.groups))
         freedom = jnp.maximum(jnp.sum(n * n / (n + 1)), 0.5)
         seen, noise = _sums(parts, parts_v, n)
 
