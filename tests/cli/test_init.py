@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit.cli.questions import _declared
+from tacit.cli.answers import read_declaration
 from tacit.cli.template import filled, template, toml_key, toml_value
 from tacit.report.approval import learnable, noise_table, sensitivity_sentence, statement
 from tacit.schema import column_from_plain
@@ -138,8 +138,8 @@ def test_on_a_terminal_it_asks(folder):
 
 
 def test_people_with_several_rows_and_families_by_number(folder):
-    """A number for the family, bounds in every spelling, the person's column; nothing else is asked."""
-    answers = "1\nage\n[18,100]\nbody mass\n3\n0.5\n\n"
+    """A number for the family, bounds in every spelling, the person's column, and what counts of it."""
+    answers = "1\nage\n[18,100]\nbody mass\n3\neach\nperson\n0.5\n\n"
     done = subprocess.run(
         [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
     )
@@ -147,7 +147,7 @@ def test_people_with_several_rows_and_families_by_number(folder):
     plan = tacit.Plan.load(folder / "plan.toml")
     assert plan.model == tacit.Mean("age")
     assert plan.schema == tacit.Schema(age=(18, 100))
-    assert plan.mechanism.person == tacit.Person("body mass", 3)
+    assert plan.mechanism.person == tacit.Person("body mass", 3, "person")
     text = (folder / "plan.toml").read_text()
     assert text.count("#") >= 5, "what each part is about"
     assert SECRET not in done.stdout + done.stderr + text
@@ -216,9 +216,9 @@ def test_a_formula_of_columns_with_spaces_and_signs_is_put_together(tmp_path):
 def test_bounds_and_levels_in_every_spelling(answer, declared):
     if declared is None:
         with pytest.raises(tacit.InputError, match="Expected"):
-            _declared(answer)
+            read_declaration(answer)
     else:
-        assert _declared(answer) == column_from_plain("x", declared).to_plain()
+        assert read_declaration(answer) == column_from_plain("x", declared).to_plain()
 
 
 def test_it_asks_for_all_that_the_family_needs(folder):

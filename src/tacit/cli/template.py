@@ -49,9 +49,10 @@ epsilon = ""
 [mechanism]
 kind = "default"           # what suits the family, "newton" or "noise"; `tacit check` says which. For reports from
                            # people's own devices write "local".
-# unit = "person"          # where one person may have several rows, these three lines: so many of them count,
+# unit = "person"          # where one person may have several rows, these four lines: so many of them count,
 # id = "patient"           # the column that tells people apart, and how many rows of each person count.
 # max_rows = 5
+# weight = "row"           # results are about rows; or "person": everyone counts once. Left out for scores in rounds.
 """
 
 
