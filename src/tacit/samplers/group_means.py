@@ -47,7 +47,7 @@ _NEAR, _WITHIN = 0.5, 0.15  # of the populations are proposed near the rows; twi
 _ODDS = 0.7  # the scale of that, of a logistic distribution of logits
 _ROWS_NEAR, _ROWS_FAR, _ROWS_END = 0.65, 0.25, 0.1  # of the particles of rows: near the release, anywhere, at a bound
 LOCAL, REACH, LEAST = 0.6, 4.0, 1e-6
-"""The share of particles anywhere whose mean lies where the noise leaves it, within how many of its sds, how wide at least."""
+"""Of the particles anywhere, the share whose mean lies within so many sds of its noise, which is at least so wide."""
 _ALL_THERE = 0.45  # times the largest probability of it that any distribution with this mean has
 _KEPT, _KERNEL = 1024, 0.2  # particles of a group that pooling chooses from; how near, in what its mean varies by
 _LOGIT_SD, _CENTRE_SD = math.pi / math.sqrt(3), 1.5  # of a uniform share; of mu_0
