@@ -307,7 +307,9 @@ def _refuse_blanks(tables: Mapping[str, Any]) -> None:
     ]
     if blanks:
         rest = f" and {len(blanks) - 6} more" if len(blanks) > 6 else ""
-        raise expected("blanks", len(blanks), f"to be filled in, or their lines deleted: {', '.join(blanks[:6])}{rest}")
+        raise InputError(
+            f"Expected the blanks of the plan to be filled in, or their lines deleted: {', '.join(blanks[:6])}{rest}."
+        )
 
 
 def _model_from_plain(table: Mapping[str, Any]) -> Model:

@@ -50,7 +50,7 @@ def test_a_skeleton_holds_names_and_no_value_and_check_refuses_its_blanks(folder
     assert tables["schema"] == {"age": [], "body mass": [], "smoker": []}
     assert tables["budget"] == {"epsilon": ""}
     refused = run(folder, "check", "plan.toml", code=2).stderr
-    assert refused.startswith("Error: Expected blanks=6 to be filled in")
+    assert refused.startswith("Error: Expected the blanks of the plan to be filled in, or their lines deleted: ")
     assert refused.count("\n") == 1
 
 
@@ -191,7 +191,7 @@ def test_a_formula_of_columns_with_spaces_and_signs_is_put_together(tmp_path):
     formula = "`Smokes?` ~ `Income, net` + `Satisfaction 1-5` + Region"
     assert plan.model == tacit.LogisticRegression(formula)
     assert plan.schema["Satisfaction 1-5"] == tacit.Schema(x=(1, 5))["x"]
-    assert "numbers from 0 to 8000" in done.stdout
+    assert "numbers from 0 to 8,000" in done.stdout
     assert "levels 'nein', 'ja'" in done.stdout
 
 
@@ -206,6 +206,9 @@ def test_a_formula_of_columns_with_spaces_and_signs_is_put_together(tmp_path):
         ("0..1e3", [0, 1000]),
         ("no, yes", ["no", "yes"]),
         ("'a b', \"c\"", ["a b", "c"]),
+        ("0 50,000,000", [0, 50_000_000]),
+        ("m; f", ["m", "f"]),
+        ("north, 'south, coast'", ["north", "south, coast"]),
         ("1,2,3", {"levels": [1, 2, 3]}),
         ("5 1", None),
         ("yes", None),
@@ -232,6 +235,21 @@ def test_it_asks_for_all_that_the_family_needs(folder):
     model = tacit.Plan.load(folder / "plan.toml").model
     assert isinstance(model, tacit.NormalMean)
     assert (model.column, model.sd) == ("age", 4.0)
+
+
+def test_the_logarithm_of_a_response_becomes_a_derived_column(folder):
+    """Bounds that reach 0 are asked for again: 0 has no logarithm."""
+    answers = "linear\nlog(body mass) ~ age\n0 1,000\n18 to 100\n10 1,000\nno\n0,5\n\n"
+    done = subprocess.run(
+        [TOOL, "init", "rows.csv", "--ask"], cwd=folder, capture_output=True, text=True, input=answers, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Expected the least value of body mass to be above 0, for log(`body mass`)." in done.stderr
+    plan = tacit.Plan.load(folder / "plan.toml")
+    assert plan.model == tacit.LinearRegression("log_body_mass ~ age")
+    assert plan.schema.to_plain() == {"body mass": [10, 1000], "age": [18, 100]}
+    assert plan.schema.derived_plain() == {"log_body_mass": "log(`body mass`)"}
+    assert plan.budget == tacit.PureDP(0.5)
 
 
 def test_it_asks_for_the_event_of_a_time(folder):

@@ -52,7 +52,7 @@ BAD = [
     ("y ~ bs(age, knots=4)", "y ~ bs(age, knots=^4)", r"as in bs\(age, knots=\[30, 50\]\)"),
     ("y ~ log(age", "y ~ log^(age", r"close this bracket with \)"),
     ("y ~ log(age + 1)", "y ~ log(^age + 1)", r"one column in log\(\), as in log\(x\)"),
-    ("log(y) ~ age", "^log(y) ~ age", "declare a column that has it"),
+    ("log(y) ~ age", "^log(y) ~ age", "derive a column, as in"),
     ("y ~ offset(sex)", "y ~ offset(^sex)", "a number in offset"),
     ("y ~ offset(2)", "y ~ ^offset(2)", r"as in offset\(x\) or offset\(log\(x\)\)"),
     ("y ~ age - 1 + offset(dose)", "y ~ age - 1 + offset(^dose)", "leave out - 1"),

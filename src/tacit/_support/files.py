@@ -25,6 +25,8 @@ from tacit.errors import InputError, expected
 DATA_SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 """Of files that hold rows."""
 
+_IN_THE_WAY = "not to exist yet; choose another name, or allow overwriting (--overwrite) where that is offered"
+
 
 def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
     """Refuse now what would fail later: a missing folder, a folder in the file's place, a file already there.
@@ -43,7 +45,11 @@ def check_writable(path: str | Path, *, name: str, overwrite: bool) -> Path:
             if not stat.S_ISREG(mode):
                 raise expected(name, str(path), "to be a new file or a regular file, not a link, a pipe or a device")
             if not overwrite:
-                raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting")
+                raise expected(
+                    name,
+                    str(path),
+                    _IN_THE_WAY,
+                )
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise expected(name, str(path), "to lie in a folder that can be written to")
     except OSError as error:
@@ -98,7 +104,11 @@ def write_atomically(path: str | Path, content: bytes, *, name: str, overwrite: 
                 _write_hidden(target, content, mode, overwrite=overwrite)
             _sync_folder(target.parent)
         except FileExistsError:
-            raise expected(name, str(path), "not to exist yet; choose another name or allow overwriting") from None
+            raise expected(
+                name,
+                str(path),
+                _IN_THE_WAY,
+            ) from None
         except OSError as error:
             raise _failed(name, path, "writable", error) from None
     return target

@@ -13,6 +13,10 @@ from tacit.errors import InputError, did_you_mean
 
 _NUMBER = r"[-+]?[\d_]*\.?\d+(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER}) *(?:-|–|\.\.+|to) *({_NUMBER})")
+_GROUPED = r"[-+]?\d{1,3}(?:,\d{3})+"
+_LARGE = re.compile(rf"({_GROUPED}|{_NUMBER})(?:,? +|,? +to +)({_GROUPED}|{_NUMBER})")
+_LISTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,;]*?))\s*(?:[,;]|$)""")
+_OF_RESPONSE = re.compile(r"\s*(log|sqrt)\(\s*(`[^`]+`|\"[^\"]+\"|[^~]+?)\s*\)\s*~(.*)", re.DOTALL)
 
 
 def read_family(answer: str, names: list[str]) -> str:
@@ -20,7 +24,8 @@ def read_family(answer: str, names: list[str]) -> str:
     if answer.isdecimal() and 1 <= int(answer) <= len(names):
         return names[int(answer) - 1]
     if answer not in names:
-        hint = did_you_mean(answer, names)
+        said = answer.lower().removesuffix("regression").strip(" -")
+        hint = did_you_mean(said if said in names else answer, names)
         raise InputError(f"Expected a number from 1 to {len(names)}, or one of the names{hint}.")
     return answer
 
@@ -80,6 +85,28 @@ def formula_of_groups(response: str, groups: str) -> str:
     return f"{quoted(response)} ~ (1 | {quoted(groups)})"
 
 
+def derived_response(answer: str, columns: Mapping[str, str | None]) -> tuple[str, dict[str, str]]:
+    """A formula whose response is log(x) or sqrt(x) as one of a derived column, and that column; others as they are."""
+    from tacit.models.formula_terms import quoted
+
+    found = _OF_RESPONSE.fullmatch(answer)
+    if found is None:
+        return answer, {}
+    function, said, rest = found.groups()
+    if _found(said, columns) is None and not re.fullmatch(r"[\w.]+", said):
+        return answer, {}
+    column = read_column(said, columns)
+    name = f"{function}_{re.sub(r'[^a-z0-9]+', '_', column.lower()).strip('_')}"
+    if name in columns:
+        return f"{name} ~{rest}", {}
+    return f"{name} ~{rest}", {name: f"{function}({quoted(column)})"}
+
+
+def named_in(expression: str) -> str:
+    """The column of a derived one that `derived_response` wrote."""
+    return _unquoted(expression.partition("(")[2].removesuffix(")"))
+
+
 def read_formula(answer: str, columns: Mapping[str, str | None]) -> str:
     """A formula as it was written, whose names are columns."""
     from tacit.models.formula import parse_formula
@@ -114,22 +141,40 @@ def read_field(family: Any, model: dict[str, Any], name: str, *, whole: bool) ->
 
 def read_declaration(answer: str) -> Any:
     """Bounds as ``1 5``, ``1,5`` or ``[1, 5]``; levels with commas between them, in quotes or not."""
-    from tacit.schema import column_from_plain
-
     inner = answer[1:-1] if answer[:1] + answer[-1:] in ("[]", "()") else answer
-    parts = [_unquoted(part.strip()) for part in inner.split(",")]
+    if large := _LARGE.fullmatch(inner):
+        inner = " ".join(end.replace(",", "") for end in large.groups())
+    parts = _parts(inner)
     ends = _RANGE.fullmatch(parts[0]) if len(parts) == 1 else None
     if len(parts) == 1 and (pair := _floats(ends.groups() if ends else parts[0].split())) and len(pair) == 2:
-        return _checked(pair, column_from_plain)
+        return _checked(pair)
     if len(parts) == 1:
         raise InputError(f"Expected two numbers such as 1 5, or at least two levels such as no, yes; not {answer!r}.")
     numbers = _floats(parts)
     value: Any = parts if numbers is None else numbers if len(numbers) == 2 else {"levels": numbers}
-    return _checked(value, column_from_plain)
+    return _checked(value)
 
 
-def _checked(value: Any, read: Any) -> Any:
-    return read("answer", value).to_plain()
+def _parts(text: str) -> list[str]:
+    """What stands between commas or semicolons, but for those inside quotes."""
+    found: list[str] = []
+    place = 0
+    while place < len(text):
+        match = _LISTED.match(text, place)
+        if match is None:  # a quote that does not end: all of it is taken as it stands
+            return [_unquoted(part.strip()) for part in re.split("[,;]", text)]
+        found.append(next((one for one in match.groups() if one is not None), ""))
+        place = match.end()
+    return [*found, ""] if text[-1:] in (",", ";") else found
+
+
+def _checked(value: Any) -> Any:
+    from tacit.schema import column_from_plain
+
+    try:
+        return column_from_plain("answer", value).to_plain()
+    except InputError as error:
+        raise InputError(str(error).removeprefix("In the schema, column 'answer': ")) from None
 
 
 def _unquoted(text: str) -> str:
@@ -176,7 +221,7 @@ def read_epsilon(answer: str) -> float:
     """The budget."""
     from tacit.privacy.guarantees import PureDP
 
-    found = _floats([answer])
+    found = _floats([re.sub(r"^(\d+),(\d+)$", r"\1.\2", answer)])
     if found is None:
         raise InputError(f"Expected epsilon to be a number such as 1, not {answer!r}.")
     return PureDP(found[0]).epsilon

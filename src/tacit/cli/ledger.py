@@ -40,12 +40,15 @@ def new(
     """Open an account: the most ever to be spent on a dataset. Makes the ledger if it is not there."""
     from tacit._support.interrupts import uninterrupted
     from tacit._support.names import check_name
+    from tacit.errors import InputError
     from tacit.ledger import Ledger
     from tacit.ledger.privacy_unit import unit_of, unit_words
     from tacit.privacy.guarantees import guarantee_from_plain
 
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "order": order}
     given = {name: value for name, value in said.items() if value is not None}
+    if not given:
+        raise InputError("Expected a total, such as --epsilon 2: the most that may ever be spent on these rows.")
     total = guarantee_from_plain({**given, "neighbours": neighbours})
     check_name("dataset", dataset)  # before a ledger is made for nothing
     unit = unit_of(person)

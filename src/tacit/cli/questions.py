@@ -16,8 +16,10 @@ import typer
 from tacit._support.printable import spelled_out
 from tacit.cli.answers import (
     columns_of,
+    derived_response,
     formula_of,
     formula_of_groups,
+    named_in,
     read_column,
     read_columns,
     read_declaration,
@@ -61,8 +63,9 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     family = _until("Family, its number or its name", lambda answer: read_family(answer, names))
     model: dict[str, Any] = {"family": family}
     fields = families[family].__dataclass_fields__
+    derive: dict[str, str] = {}
     if "formula" in fields:
-        model["formula"], used = _asked_formula(columns, varies=getattr(families[family], "varies", False))
+        model["formula"], used = _asked_formula(columns, derive, varies=getattr(families[family], "varies", False))
     else:
         model["column"] = _until("Column", lambda answer: read_column(answer, columns))
         used = [model["column"]]
@@ -82,10 +85,11 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     by = model.get("by", [])
     used += [by] if isinstance(by, str) else by
     say("Now what each column can hold, from what you know and never from these rows.")
-    say("  a number: its least and largest value, such as  1 5     a category: its levels, such as  no, yes")
+    say("  a number: its least and largest value, such as  1 5")
+    say("  a category: all its levels, spelt as in the file, capitals too, such as  no, yes")
     schema: dict[str, Any] = {}
-    while not _declare(schema, model, used):
-        model["formula"], used = _asked_formula(columns, varies=getattr(families[family], "varies", False))
+    while not _declare(schema, model, used, derive):
+        model["formula"], used = _asked_formula(columns, derive, varies=getattr(families[family], "varies", False))
     person = _until(
         "Can one person have several rows? Say no, or the column that tells people apart",
         lambda answer: read_person(answer, columns, used),
@@ -95,11 +99,11 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     if person is not None:
         rows = _until(f"How many rows of one {person} count at most? More need more noise", read_rows)
         unit = {"unit": "person", "id": person, "max_rows": rows}
-        tables = {"model": model, "schema": schema, "budget": {"epsilon": 1.0}, "mechanism": {"kind": DEFAULT, **unit}}
+        tables = _tables(model, schema, derive, 1.0, {"kind": DEFAULT, **unit})
         if Plan.from_plain(tables).filled:
             unit["weight"] = _until(f"Does every row count, or each {person} once? Say row or person", read_weight)
     epsilon = _until("epsilon (0.1 tells little about anyone, 1 is common, above 3 is weak)", read_epsilon)
-    tables = {"model": model, "schema": schema, "budget": {"epsilon": epsilon}, "mechanism": {"kind": DEFAULT, **unit}}
+    tables = _tables(model, schema, derive, epsilon, {"kind": DEFAULT, **unit})
     plan = Plan.from_plain(tables)
     return _until(
         "A title for the report",
@@ -108,12 +112,28 @@ def asked(columns: Mapping[str, str | None]) -> Any:
     )
 
 
-def _asked_formula(columns: Mapping[str, str | None], *, varies: bool) -> tuple[str, list[str]]:
-    """A formula, of columns or as it was written, and the columns that it names."""
-    said = _until(
-        "Column to explain (or a whole formula, such as  y ~ a + b)",
-        lambda answer: read_formula(answer, columns) if "~" in answer else read_column(answer, columns),
-    )
+def _tables(
+    model: dict[str, Any], schema: dict[str, Any], derive: dict[str, str], epsilon: float, mechanism: dict[str, Any]
+) -> dict[str, Any]:
+    derived = {"derive": dict(derive)} if derive else {}
+    return {"model": model, "schema": schema, **derived, "budget": {"epsilon": epsilon}, "mechanism": mechanism}
+
+
+def _asked_formula(columns: Mapping[str, str | None], derive: dict[str, str], *, varies: bool) -> tuple[str, list[str]]:
+    """A formula, of columns or as it was written, and the columns that it names; ``derive`` gets what it needs."""
+    derive.clear()
+
+    def read(answer: str) -> str:
+        if "~" not in answer or answer in columns:
+            return read_column(answer, columns)
+        formula, new = derived_response(answer, columns)
+        found = read_formula(formula, {**columns, **dict.fromkeys(new)})
+        derive.update(new)
+        return found
+
+    said = _until("Column to explain (or a whole formula, such as  y ~ a + b  or  log(y) ~ a)", read)
+    for name, expression in derive.items():
+        say(f"  {name} is derived as {expression}")
     if "~" not in said or said in columns:
         if varies:
             said = _until("Column of the groups", lambda answer: formula_of_groups(said, read_column(answer, columns)))
@@ -122,10 +142,11 @@ def _asked_formula(columns: Mapping[str, str | None], *, varies: bool) -> tuple[
                 "Columns that may explain it, with commas between them",
                 lambda answer: read_formula(formula_of(said, read_columns(answer, columns)), columns),
             )
-    return said, columns_of(said)
+    used = [named_in(derive[name]) if name in derive else name for name in columns_of(said)]
+    return said, list(dict.fromkeys(used))
 
 
-def _declare(schema: dict[str, Any], model: dict[str, Any], used: list[str]) -> bool:
+def _declare(schema: dict[str, Any], model: dict[str, Any], used: list[str], derive: dict[str, str]) -> bool:
     """Ask for the bounds and levels of the columns ``used``, and again for those that do not suit the model; False if
     it is the formula that does not.
     """
@@ -139,16 +160,24 @@ def _declare(schema: dict[str, Any], model: dict[str, Any], used: list[str]) -> 
         for name in wanted:
             schema[name] = _until(name, read_declaration, about=name, likely=_likely(name))
             say(f"  {_understood(schema[name])}")
-        tables = {"model": model, "schema": schema, "budget": {"epsilon": 1.0}, "mechanism": {"kind": DEFAULT}}
+        tables = _tables(model, schema, derive, 1.0, {"kind": DEFAULT})
         try:
             Plan.from_plain(tables)
         except InputError as error:
-            print(spelled_out(str(error)), file=sys.stderr)
+            print(spelled_out(_about_bounds(error, derive)), file=sys.stderr)
             if str(error).startswith("Expected formula"):
                 return False
             wanted = [name for name in used if name in str(error)] or used
             continue
         return True
+
+
+def _about_bounds(error: InputError, derive: dict[str, str]) -> str:
+    for name, expression in derive.items():
+        if str(error).startswith(f"Expected derive.{name}=") and "have bounds that follow" in str(error):
+            above = "above 0" if expression.startswith("log") else "at least 0"
+            return f"Expected the least value of {named_in(expression)} to be {above}, for {expression}."
+    return str(error)
 
 
 def _until(question: str, read: Callable[[str], Any], *, about: str | None = None, likely: str | None = None) -> Any:
@@ -169,6 +198,6 @@ def _likely(name: str) -> str | None:
 def _understood(declared: Any) -> str:
     """What was understood of bounds or levels, so that a slip is seen at once."""
     if isinstance(declared, list) and all(isinstance(one, int | float) for one in declared):
-        return f"numbers from {declared[0]:g} to {declared[1]:g}; what lies outside counts as the nearer end"
+        return f"numbers from {declared[0]:,.12g} to {declared[1]:,.12g}; what lies outside counts as the nearer end"
     levels = declared["levels"] if isinstance(declared, Mapping) else declared
     return f"levels {', '.join(map(repr, levels))}; the first is what others are compared with"

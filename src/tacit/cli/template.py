@@ -84,6 +84,7 @@ def _about(model: type[Model]) -> str:
 _ABOUT = {
     "model": "what is asked",
     "schema": "bounds and levels, from what is known and never from the rows",
+    "derive": "columns that follow from others of the same row",
     "budget": "how much the release may tell about anybody: at epsilon 1 nothing gets more than 2.7 times as likely",
     "mechanism": "how: `tacit check` explains it",
 }

@@ -210,7 +210,12 @@ def _check_varying(formula: Formula, varying: Varying) -> None:
 def _check_response(text: str, tokens: list[Token]) -> None:
     tildes = [i for i, token in enumerate(tokens) if token == Token("sign", "~", token.place)]
     if len(tildes) == 1 and tildes[0] > 2 and tokens[0].kind == "name" and tokens[1].text == "(":
-        refuse(text, 0, "to have the response as it is: to model a function of it, declare a column that has it")
+        refuse(
+            text,
+            0,
+            "to have the response as it is: to model a function of it, derive a column, as in [derive] "
+            'log_y = "log(y)", and write log_y ~ ...',
+        )
     if tildes != [1] or len(tokens) < 3 or tokens[0].kind != "name":
         raise expected("formula", text, 'to name one response and its terms, as in "y ~ a + b"')
 

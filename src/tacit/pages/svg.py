@@ -59,7 +59,8 @@ class Plot:
 
     ``bands`` are lines with the area beneath them filled, ``ribbons`` areas between two lines. ``label`` says in words
     what is to be seen, for those who cannot see it. ``texts`` are the read-outs at evenly spaced places from ``low`` to
-    ``high``. ``across`` and ``up`` name the axes; with ``up`` the heights get ticks as well.
+    ``high``. ``across`` and ``up`` name the axes; with ``up`` the heights get ticks as well. Where places are
+    logarithms of ratios (``ratio``) the ticks say the ratios.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Plot:
     across: str = ""
     up: str = ""
     bottom: float = 0.0
+    ratio: bool = False
 
     def svg(self) -> str:
         """The markup; every text in it is escaped."""
@@ -116,11 +118,15 @@ class Plot:
             f'<text class="name" x="{WIDTH // 2}" y="16" text-anchor="middle">{escape(_cut(self.name, 40))}</text>',
             f'<path class="axis" d="M{self._left} {_BOTTOM}H{_RIGHT}"/>',
         ]
-        for tick in ticks(self.low, self.high, 5):
+        if self.ratio:
+            places = [(math.log(tick), tick_text(tick)) for tick in ratio_ticks(self.low, self.high)]
+        else:
+            places = [(tick, tick_text(tick)) for tick in ticks(self.low, self.high, 5)]
+        for tick, text in places:
             x = self._x(tick)
             anchor = "start" if x < self._left + 14 else "end" if x > _RIGHT - 14 else "middle"
             found.append(f'<path class="axis" d="M{x:.1f} {_BOTTOM}v4"/>')
-            found.append(f'<text x="{x:.1f}" y="{_BOTTOM + 17}" text-anchor="{anchor}">{tick_text(tick)}</text>')
+            found.append(f'<text x="{x:.1f}" y="{_BOTTOM + 17}" text-anchor="{anchor}">{text}</text>')
         if self.across:
             middle = (self._left + _RIGHT) // 2
             found.append(f'<text x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{escape(self.across)}</text>')
@@ -169,6 +175,23 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     step = next(power * m for m in (1, 2, 5, 10, 20) if width / (power * m) < most)
     first = math.ceil(low / step - 1e-9)
     return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """Round ratios on a logarithmic axis that is from ``low`` to ``high`` in logarithms.
+
+    Evenly spaced ones where it is short, else 1, 2, 5 or powers of ten.
+    """
+    low, high = math.exp(max(low, -300.0)), math.exp(min(high, 300.0))
+    if high / low < 4:
+        return [tick for tick in ticks(low, high, 5) if tick > 0]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        found = [m * 10.0**k for k in powers for m in steps if low <= m * 10.0**k <= high]
+        if len(found) <= 6:
+            return found
+    apart = -(-len(powers) // 5)
+    return [10.0**k for k in powers if k % apart == 0 and low <= 10.0**k <= high]
 
 
 def tick_text(value: float) -> str:

@@ -270,7 +270,7 @@ def guarantee_from_plain(mapping: object) -> Guarantee:
         raise expected(
             "budget",
             plain,
-            "to hold epsilon, or epsilon and delta, or rho, or mu, or order and epsilon, and no mixture",
+            "to hold one of these and no mixture: epsilon; epsilon and delta; rho; mu; order and epsilon",
         )
     return kind(**plain)
 

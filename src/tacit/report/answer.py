@@ -11,7 +11,7 @@ from tacit.mechanisms.local import Local
 from tacit.models.effects import EffectDraws, rounded
 from tacit.models.regression import Regression
 from tacit.pages.interval_rows import Scale, interval
-from tacit.pages.svg import ticks
+from tacit.pages.svg import ratio_ticks, ticks
 from tacit.plan import Plan
 from tacit.posterior import Posterior
 from tacit.posterior.effects import effect_draws
@@ -32,7 +32,7 @@ class ReportAnswer:
     axis: str = ""
     left_out: int = 0
     numbers: tuple[PosteriorNumber, ...] = field(default=(), compare=False)
-    """The same for the densities, ratios as they are."""
+    """The same for the densities."""
 
 
 def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
@@ -53,10 +53,11 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
         PosteriorNumber(
             one.name,
             "effect",
-            _read(one, one.values),
-            _read(one, before.get(one.name)),
-            _read(one, exact.get(one.name)),
-            None if one.name not in truth else float(_read(one, truth[one.name])[0]),
+            one.values,
+            before.get(one.name),
+            exact.get(one.name),
+            None if one.name not in truth else float(truth[one.name][0]),
+            ratio=one.is_ratio,
         )
         for one in found
     )
@@ -149,34 +150,12 @@ def _by_name(posterior: Posterior, draws: Any) -> dict[str, Any]:
     return {one.name: one.values for one in found if np.isfinite(one.values).all()}
 
 
-def _read(one: EffectDraws, values: Any) -> Any:
-    import numpy as np
-
-    if values is None or not one.is_ratio:
-        return values
-    return np.exp(np.clip(values, -700, 700))
-
-
 def _scale_row(scale: Scale, one: EffectDraws) -> str:
     if one.scale == "share":
         return scale.labelled([(tick, f"{100 * tick:.4g}%") for tick in ticks(scale.low, scale.high, 5)])
     if not one.is_ratio:
         return scale.ticks()
-    low, high = math.exp(max(scale.low, -300.0)), math.exp(min(scale.high, 300.0))
-    return scale.labelled([(math.log(tick), rounded(tick)) for tick in ratio_ticks(low, high)])
-
-
-def ratio_ticks(low: float, high: float) -> list[float]:
-    """Round ratios on a logarithmic axis: evenly spaced ones where it is short, else 1, 2, 5 or powers of ten."""
-    if high / low < 4:
-        return [tick for tick in ticks(low, high, 5) if tick > 0]
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        found = [m * 10.0**k for k in powers for m in steps if low <= m * 10.0**k <= high]
-        if len(found) <= 6:
-            return found
-    apart = -(-len(powers) // 5)
-    return [10.0**k for k in powers if k % apart == 0 and low <= 10.0**k <= high]
+    return scale.labelled([(math.log(tick), rounded(tick)) for tick in ratio_ticks(scale.low, scale.high)])
 
 
 def _axis(posterior: Posterior, one: EffectDraws) -> str:

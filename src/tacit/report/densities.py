@@ -6,6 +6,7 @@ that a density that ends there does not leak beyond. Whole numbers with few valu
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,10 @@ _MOST_USED = 4000  # draws of one density: more would not be seen
 
 @dataclass(frozen=True, eq=False)
 class PosteriorNumber:
-    """One number of the posterior: its draws, and what else is known of it (None where it is not)."""
+    """One number of the posterior: its draws, and what else is known of it (None where it is not).
+
+    Of a ``ratio`` all are logarithms.
+    """
 
     name: str
     variable: str
@@ -28,6 +32,7 @@ class PosteriorNumber:
     prior: Any = None
     exact: Any = None
     truth: float | None = None
+    ratio: bool = False
 
 
 def numbers(posterior: Posterior, simulation: Any = None) -> list[PosteriorNumber]:
@@ -83,6 +88,10 @@ def density_plot(one: PosteriorNumber) -> Plot | None:
 
     if not np.isfinite(one.draws).all() or np.ptp(one.draws) == 0 or not np.isfinite(np.ptp(one.draws)):
         return None
+
+    def said(value: float) -> str:
+        return number(math.exp(min(value, 700.0)) if one.ratio else value)
+
     low, high = _window(one)
     left, right = np.quantile(one.draws, [0.025, 0.975])
     mean = float(one.draws.mean())
@@ -114,7 +123,7 @@ def density_plot(one: PosteriorNumber) -> Plot | None:
     below = np.searchsorted(ordered, grid, side="right") / len(ordered)
     return Plot(
         name=one.name,
-        label=f"Posterior of {one.name}: mean {number(mean)}, 95% interval {number(left)} to {number(right)}",
+        label=f"Posterior of {one.name}: mean {said(mean)}, 95% interval {said(left)} to {said(right)}",
         low=low,
         high=high,
         top=1.05 * min(max(top, exact_top), 4 * top),
@@ -122,7 +131,8 @@ def density_plot(one: PosteriorNumber) -> Plot | None:
         bands=bands,
         bars=bars,
         marks=marks,
-        texts=[f"Below {number(float(x))}: {share:.1%} of the posterior" for x, share in zip(grid, below, strict=True)],
+        texts=[f"Below {said(float(x))}: {share:.1%} of the posterior" for x, share in zip(grid, below, strict=True)],
+        ratio=one.ratio,
     )
 
 

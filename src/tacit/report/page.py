@@ -36,7 +36,8 @@ from tacit.report.officer import officer_rows
 from tacit.report.outlook import answering_splits, outlook
 from tacit.report.promise import PriceRow, prices, tradeoff_plot
 from tacit.report.replicas import checks, replicate
-from tacit.report.rows import Chart, check_rows, forest, split_rows
+from tacit.report.rows import Chart, check_rows, forest, split_rows, widening_sentence
+from tacit.report.score_split import split_of_scores
 from tacit.report.survival_plots import survival_plots
 from tacit.report.uncertainty import split_uncertainty
 from tacit.report.weight import weighed
@@ -114,7 +115,10 @@ def report(
     everything = numbers(posterior, simulation)
     noisy = all(isinstance(one.noise_parameters, Noise) for one in posterior.releases)
     replicas = replicate(posterior) if noisy else None
-    splits = [] if quick or replicas is None or posterior.method == "naive" else split_uncertainty(posterior, replicas)
+    if replicas is None:
+        splits = split_of_scores(posterior)
+    else:
+        splits = [] if quick or posterior.method == "naive" else split_uncertainty(posterior, replicas)
     fit = checks(posterior, replicas) if replicas is not None and replicas.whole else {}
     shown = distinct(everything)
     answer = answer_of(posterior, simulation)
@@ -153,6 +157,7 @@ def report(
         coefficients=_coefficients(posterior),
         quick=quick,
         splits=split_rows(answering_splits(posterior, splits), outlook(posterior, splits)) if splits else None,
+        widening=widening_sentence(answering_splits(posterior, splits)),
         replicas=replicas,
         checks={one.id: _check(one, fit) for one in posterior.releases},
         noisy=noisy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,6 +75,18 @@ def split_rows(splits: Sequence[Split], outlook: Mapping[str, Sequence[float]]) 
         more = tuple(f"{width:.2f}×" for width in outlook.get(one.name, ()))
         rows.append(Pictured(one.name, (percent, wider, *more), strip))
     return Chart("", tuple(rows), Scale(0, 100).ticks(), max(0, len(splits) - MOST))
+
+
+def widening_sentence(splits: Sequence[Split]) -> str:
+    """How much of the intervals' widths there is because of privacy, in one sentence; empty where that is not known."""
+    factors = sorted(one.widening for one in splits if math.isfinite(one.widening))
+    if not factors:
+        return ""
+    low, high = (f"{one:.0f}" if one >= 10 else f"{one:.1f}" for one in (factors[0], factors[-1]))
+    if high == "1.0":
+        return "Privacy makes these intervals hardly wider."
+    times = high if low == high else f"{low} to {high}"
+    return f"Privacy makes these intervals {times} times as wide as they would be without its noise."
 
 
 def check_rows(checks: Sequence[ReplicaCheck]) -> Chart:

@@ -90,7 +90,8 @@ def _open(data: Any, columns: Sequence[str]) -> Source:
 def _open_files(label: str, files: list[FolderFile]) -> Source:
     suffix = files[0].suffix
     if suffix not in DATA_SUFFIXES:
-        raise expected("data", label, "to end in .csv, .tsv, .parquet, .arrow or .feather")
+        first = "; save the sheet as CSV first" if suffix in {".xlsx", ".xls", ".ods"} else ""
+        raise expected("data", label, f"to end in .csv, .tsv, .parquet, .arrow or .feather{first}")
     if suffix == ".parquet":
         return open_parquet(label, [(file.path, file.label, file.folders) for file in files])
     for file in files:
@@ -118,7 +119,7 @@ def header_of(data: Any) -> dict[str, str | None]:
     names = source.names
     if len(set(names)) < len(names) or any(not name.strip() or _is_number(name) for name in names):
         # Without a header line, the "names" would be somebody's row: none of them is shown.
-        raise expected("data", source.label, "to begin with a header line, whose names are neither numbers nor twice")
+        raise expected("data", source.label, "to begin with a header line of names: no numbers, and none twice")
     if not isinstance(source, ArrowRows):
         return dict.fromkeys(names)
     schema = source.parts[0].schema
