@@ -172,9 +172,10 @@ def _checked(value: Any) -> Any:
     from tacit.schema import column_from_plain
 
     try:
-        return column_from_plain("answer", value).to_plain()
+        column: Any = column_from_plain("answer", value)
     except InputError as error:
         raise InputError(str(error).removeprefix("In the schema, column 'answer': ")) from None
+    return column.to_plain()
 
 
 def _unquoted(text: str) -> str:
