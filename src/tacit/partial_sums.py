@@ -59,22 +59,27 @@ class Measure:
     @classmethod
     def of(cls, plan: Plan) -> Measure:
         """What this tacit takes the totals of ``plan`` in."""
-        if plan.calibrated_mechanism().passes > 1:
-            raise expected(
-                "kind",
-                plan.mechanism.kind,
-                "of [mechanism] to read rows once, for a partial: let sites release, and pool",
-            )
-        sums = plan.calibrated_mechanism().accumulator()
-        if not isinstance(sums, Sums):
-            kind = plan.mechanism.kind
-            raise expected("kind", kind, "of [mechanism] to be one whose rows are added up, for a partial")
-        statistic = sums.statistic
+        statistic = _statistic(plan)
         return cls(statistic.unit, statistic.entries, _probe(statistic, plan.schema), __version__)
 
     def fits(self, other: Measure) -> bool:
         """Whether sums in both can be added up, whoever made them."""
         return (self.unit, self.entries, self.probe) == (other.unit, other.entries, other.probe)
+
+
+def _statistic(plan: Plan) -> Statistic:
+    """What the rows of a plan are added up to; refuses a plan that has no such sums."""
+    if plan.calibrated_mechanism().passes > 1:
+        raise expected(
+            "kind",
+            plan.mechanism.kind,
+            "of [mechanism] to read rows once, for a partial: let sites release, and pool",
+        )
+    sums = plan.calibrated_mechanism().accumulator()
+    if not isinstance(sums, Sums):
+        kind = plan.mechanism.kind
+        raise expected("kind", kind, "of [mechanism] to be one whose rows are added up, for a partial")
+    return sums.statistic
 
 
 @dataclass(frozen=True)
@@ -108,9 +113,9 @@ class Partial:
         entries = len(own.entries)
         if len(self.totals) != entries or not all(_is_int(total) for total in self.totals):
             raise InputError(f"Expected the partial's totals to be {entries} whole numbers, one per entry.")
-        if any(abs(total) > self.n * own.unit for total in self.totals):
+        if any(abs(total) > self.n * _statistic(self.plan).largest for total in self.totals):
             raise InputError(
-                "Expected the partial's totals to be sums of its rows, none of which adds more than a unit."
+                "Expected the partial's totals to be sums of its rows, none of which can add so much as they say."
             )
 
     def __repr__(self) -> str:

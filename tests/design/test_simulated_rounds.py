@@ -102,8 +102,7 @@ def test_what_exact_rows_give_is_the_inverse_of_prior_and_information(monkeypatc
     module = sys.modules["tacit.design.simulated_rounds"]
     drawn = np.random.default_rng(0).standard_normal((2, 1, 8, 2))
     monkeypatch.setattr(module, "posterior_arrays", lambda *a, **k: ({"theta": drawn}, {}))
-    monkeypatch.setattr(module, "simulate_table", lambda *a, **k: None)
-    monkeypatch.setattr(module, "numbers_of", lambda *a: [0.0])
+    monkeypatch.setattr(module, "_numbers", lambda *a: [0.0])
     said = ExpectedColumns(shares={"arm": (0.75, 0.25), "ill": (0.5, 0.5)}, effects={"arm[b]": 0.0})
     tables = PlausibleTables(plan, said, 2, 0)
     found = simulated_rounds([plan], [1000], tables, {"theta_sd": 2.0}, 0)[1000, 0]
@@ -111,6 +110,32 @@ def test_what_exact_rows_give_is_the_inverse_of_prior_and_information(monkeypatc
     exact = 3.92 * np.sqrt(np.diag(np.linalg.inv(gram)))
     np.testing.assert_allclose([found[name].exact[0] for name in ("Intercept", "arm[b]")], exact, rtol=1e-3)
     np.testing.assert_allclose([one.before[0] for one in found.values()], 2 * 3.92, rtol=1e-3)
+
+
+def test_what_a_public_n_would_buy_is_the_part_of_the_count_and_the_same_noise(monkeypatch):
+    """Under add-remove, without inference: the first round has less noise, from the same standard draws, and n is the
+    true one. Exact but for rounding, so no false alarm. Planted fault: other draws, with which they do not agree.
+    """
+    module = sys.modules["tacit.design.simulated_rounds"]
+    schema = tacit.Schema(ill=["no", "yes"], arm=["a", "b"])
+    budget = replace(BUDGET, neighbours="add-remove")
+    plan = tacit.Plan(tacit.LogisticRegression("ill ~ arm"), schema, budget, tacit.Newton(rounds=1, matrix=(0.5,)))
+    tables = PlausibleTables(plan, ExpectedColumns(), 1, 0)
+    sites = []
+    monkeypatch.setattr(module, "score_numbers", lambda problem, found: sites.extend(found))
+    latent = plan.calibrated_mechanism()
+    public = module._of_public_n(latent)
+    for mechanism, seed in ((latent, 0), (public, 0), (public, 1)):
+        module._numbers(mechanism, None, tables, 0, 1000, seed)
+    ((noisy,), (first,), counted), ((quiet,), (second,), n), (_, (other,), _) = sites
+    assert 0.5 < quiet.score_scale / noisy.score_scale < 1
+    assert n == 1000
+    assert 0 < abs(counted - 1000) < 100
+    batch = {name: values[:1000] for name, values in tables.table(0).cells.items()}
+    exact = np.array(public.statistic(0, (0, 0)).batch_sum(batch)) / public.unit
+    ratio = (np.array(first) - exact)[:2] / (np.array(second) - exact)[:2]
+    assert np.allclose(ratio, noisy.score_scale / quiet.score_scale, rtol=1e-6)
+    assert not np.allclose((np.array(first) - exact)[:2] / (np.array(other) - exact)[:2], ratio, rtol=0.01)
 
 
 def test_many_cells_have_fewer_tables():

@@ -167,6 +167,57 @@ def test_normal_noise(method):
     assert _apart(draws, np.array([_enumerated(ROWS, noise, unit, [row], louder=0.5) for row in values])).max() > 4
 
 
+MOST = 45  # rows that enumeration looks at; what lies beyond has probability below 1e-12
+
+
+def _enumerated_rows(noise, unit, values):
+    """Posterior means with n flat on 0, 1, 2, ...: of both coefficients, of n and n^2, of the probability of m."""
+    tables = np.array(
+        [
+            (a, b, c, d)
+            for a in range(MOST)
+            for b in range(MOST - a)
+            for c in range(MOST - a - b)
+            for d in range(MOST - a - b - c)
+        ],
+        float,
+    )
+    totals, n = tables.reshape(-1, 2, 2).sum(axis=2), tables.sum(axis=1)
+    masses = gammaln(n + 1) + gammaln(totals + 1).sum(axis=1) - gammaln(n + 2) - gammaln(tables + 1).sum(axis=1)
+    of_f, of_m = tables[:, 1] - tables[:, 0], tables[:, 3] - tables[:, 2]
+    entries = np.stack([totals[:, 1], of_f + of_m, of_m, n], axis=1)
+    away = (np.array(values) / unit - entries) / (np.array(noise.scales) / unit)
+    logs = masses + noise.standard_log_density(away, np).sum(axis=1)
+    kept = logs > logs.max() - 14
+    grid = np.linspace(-9, 9, 37)
+    first, second = (one.ravel() for one in np.meshgrid(grid, grid, indexing="ij"))
+    p = np.array([-np.logaddexp(0, u) for u in (first, -first, first + second, -first - second)])
+    weights = np.exp(logs[kept][:, None] - logs.max() + tables[kept] @ p) * np.exp(-(first**2 + second**2) / 8)
+    by_theta, by_table = weights.sum(axis=0), weights.sum(axis=1)
+    n, share = n[kept], (totals[kept][:, 1] + 1) / (n[kept] + 2)
+    found = [by_theta @ first, by_theta @ second, by_table @ n, by_table @ n**2, by_table @ share]
+    return np.array(found) / weights.sum()
+
+
+@pytest.mark.slow
+def test_counts_of_cells_of_unknown_n():
+    """Seeds 0 to 3 for data, 1 for chains: 20 means within 4 Monte Carlo errors of enumeration, false-alarm rate 1e-3.
+
+    The planted fault, an enumeration with less noise on all numbers, must break the same rule.
+    """
+    plan = tacit.Plan(LEVELS, SCHEMA, tacit.PureDP(4.0, neighbours="add-remove"))
+    unit, noise = plan.statistic().unit, plan.noise()
+    values = [tacit.simulate(plan, n=12, seed=seed).release.values for seed in range(4)]
+    problem = problem_of(plan, None, 12)
+    arrays = posterior_arrays(problem, "exact-cells", SamplerSettings(300, 3_000), values, chains=4, seed=1)[0]
+    n = np.asarray(arrays["n"])
+    numbers = [*np.moveaxis(np.asarray(arrays["theta"]), -1, 0), n, n**2, np.asarray(arrays["pi"])[..., 1]]
+    draws = np.stack(numbers, axis=-1)
+    assert _apart(draws, np.array([_enumerated_rows(noise, unit, row) for row in values])).max() < 4
+    quiet = replace(noise, scales=tuple(scale // 2 for scale in noise.scales))
+    assert _apart(draws, np.array([_enumerated_rows(quiet, unit, row) for row in values])).max() > 4
+
+
 @pytest.mark.slow
 def test_cells_pools_sites():
     """Seeds 0 to 7 for four pairs of sites, 1 for chains. 20 means within 4 errors: false-alarm rate 1e-3.

@@ -19,6 +19,7 @@ CASES = {
     "linear": (tacit.LinearRegression("y ~ a"), "wishart"),
     "linear with levels": (tacit.LinearRegression("y ~ a + g"), "cell-moments"),
     "logistic": (tacit.LogisticRegression("x ~ g"), "gaussian-covariates"),
+    "logistic by cells": (tacit.LogisticRegression("x ~ g"), "exact-cells"),
 }
 QUICK = ("share",)
 

@@ -9,6 +9,7 @@ from collections import Counter
 
 from .check import ViolationError
 from .media import MEDIA
+from .pairs import CHANGES
 from .run import attack, small_pieces
 
 
@@ -19,6 +20,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--medium", choices=list(MEDIA), help="this one alone")
     parser.add_argument("--only", type=int, help="the pair with this number alone, as a violation names it")
+    parser.add_argument("--change", choices=list(CHANGES), default="replaced", help="how the two tables differ")
     parser.add_argument("--most", type=int, default=3, help="how many violations of a medium are shown")
     options = parser.parse_args()
     media = [MEDIA[options.medium]] if options.medium else list(MEDIA.values())
@@ -31,7 +33,8 @@ def main() -> int:
             start = time.perf_counter()
             for index in range(count) if options.only is None else [options.only]:
                 try:
-                    found[attack(medium, options.seed, index, small=found["VIOLATION"] < options.most)] += 1
+                    small = found["VIOLATION"] < options.most
+                    found[attack(medium, options.seed, index, small=small, change=options.change)] += 1
                 except ViolationError as violation:
                     found["VIOLATION"] += 1
                     if found["VIOLATION"] <= options.most:

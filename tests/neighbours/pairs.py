@@ -84,7 +84,7 @@ def without_one(pair: Pair) -> Pair:
         mechanism, gone = pair.plan.mechanism, [rows[len(rows) // 2]]
     else:
         place, weight = pair.first.names.index(person.id), ("row", "person")[len(rows) % 2]
-        mechanism = tacit.AddNoise(unit=replace(person, weight=weight))
+        mechanism = replace(pair.plan.mechanism, unit=replace(person, weight=weight))  # type: ignore[call-arg]
         gone = [row for row in rows if repr(row[place]) == repr(rows[0][place])]
     budget = replace(pair.plan.budget, neighbours="add-remove")
     plan = replace(pair.plan, budget=budget, mechanism=mechanism)
@@ -95,7 +95,8 @@ def with_filter(pair: Pair) -> Pair:
     """The same tables, of which only rows that meet a condition on some column count, so that a release says no n."""
     plan, person = pair.plan, pair.plan.mechanism.person
     random = Random(plan.to_toml())
-    names = [name for name in plan.schema if "`" not in name] or [random.choice(list(plan.schema))]
+    known = list(dict.fromkeys((*plan.reads, *plan.columns)))  # of others a table may have none
+    names = [name for name in known if "`" not in name] or [random.choice(known)]
     name = random.choice(names)
     column = plan.schema.declared(name)
     if isinstance(column, Category):
@@ -104,7 +105,7 @@ def with_filter(pair: Pair) -> Pair:
         condition = f"`{name}` < {column.low / 2 + column.high / 2!r}"
     condition = random.choice(("{}", "{} or is_missing(`{}`)", "not is_missing(`{1}`) and {0}")).format(condition, name)
     if person is not None and person.weight is None:
-        plan = replace(plan, mechanism=tacit.AddNoise(unit=replace(person, weight="row")))
+        plan = replace(plan, mechanism=replace(plan.mechanism, unit=replace(person, weight="row")))  # type: ignore[call-arg]
     try:
         plan = replace(plan, where=condition)
     except tacit.InputError:  # it holds for every number within bounds so narrow, or for none
@@ -132,6 +133,47 @@ def of_cells(pair: Pair) -> Pair | None:
         with suppress(tacit.InputError):
             return replace(pair, plan=tacit.Plan(model(), tacit.Schema(schema), pair.plan.budget, mechanism))
     return None
+
+
+def of_likelihoods(pair: Pair) -> Pair | None:
+    """The same tables for a family by likelihood, if they have columns for one. In one round, so that what is read is
+    the same for both tables.
+    """
+    schema = pair.plan.schema.of_table
+    numbers = [name for name, column in schema.items() if isinstance(column, Number)]
+    levels = {name: len(column.levels) for name, column in schema.items() if isinstance(column, Category)}
+    models: list[Callable[[], Any]] = []
+    for number in numbers:
+        others = [*(name for name in numbers if name != number), *levels]
+        explained = [f"`{number}` ~ `{other}`" for other in others]
+        models += [partial(tacit.StudentRegression, one) for one in explained]
+        models += [partial(tacit.GammaRegression, one) for one in explained]
+        models += [
+            partial(tacit.OrdinalRegression, f"`{one}` ~ `{number}`") for one, count in levels.items() if count > 2
+        ]
+        models += [
+            partial(tacit.ExponentialSurvival, f"`{number}` ~ `{other}`", event=one)
+            for one, count in levels.items()
+            for other in others
+            if count == 2 and other != one
+        ]
+    person = pair.plan.mechanism.person
+    if person is not None and person.weight is None:
+        return None
+    mechanism = tacit.Newton(rounds=1, matrix=(0.5,), unit=person)
+    for model in Random(pair.plan.to_toml()).sample(models, len(models)):
+        with suppress(tacit.InputError):
+            return replace(pair, plan=tacit.Plan(model(), tacit.Schema(schema), pair.plan.budget, mechanism))
+    return None
+
+
+CHANGES: dict[str, Callable[[Pair], Pair]] = {
+    "replaced": lambda pair: pair,
+    "less": lambda pair: without_one(pair),
+    "filtered": lambda pair: with_filter(pair),
+    "filtered less": lambda pair: with_filter(without_one(pair)),
+}
+"""What is made of a pair of which one row, or one person, is replaced."""
 
 
 def _id_of(plan: tacit.Plan) -> str | None:

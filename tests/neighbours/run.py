@@ -17,7 +17,7 @@ from tacit.sources import csv_file
 
 from .check import Reader, UnwritableError, ViolationError, by_partial, check, show, shrink
 from .media import Medium
-from .pairs import Pair, draw_pair
+from .pairs import CHANGES, Pair, draw_pair
 
 
 @contextmanager
@@ -48,16 +48,20 @@ def reader_of(index: int, engine: Any = None) -> Reader:
     return by_partial(engine or Threads(2 if index % 8 == 7 else 1))
 
 
-def attack(medium: Medium, seed: int, index: int, engine: Any = None, *, small: bool = True) -> str:
-    """Try one pair: "read", "refused" or "unwritable". A violation is raised with a ``small`` pair that shows it."""
-    pair, read = pair_of(medium, seed, index), reader_of(index, engine)
+def attack(
+    medium: Medium, seed: int, index: int, engine: Any = None, *, small: bool = True, change: str = "replaced"
+) -> str:
+    """Try one pair after a ``change``: "read", "refused" or "unwritable". A violation is raised with a ``small`` pair
+    that shows it.
+    """
+    pair, read = CHANGES[change](pair_of(medium, seed, index)), reader_of(index, engine)
     try:
         found = check(pair, medium.write, read, broken=medium.broken)
     except UnwritableError:
         return "unwritable"
     except ViolationError as violation:
         pair = shrink(pair, lambda smaller: _broken(smaller, medium, read)) if small else pair
-        place = f"python -m tests.neighbours --medium {medium.name!r} --seed {seed} --only {index}"
+        place = f"python -m tests.neighbours --medium {medium.name!r} --seed {seed} --only {index} --change {change!r}"
         raise ViolationError(f"{medium.name}: {violation}\n{show(pair)}\n{place}") from None
     return "read" if found.error is None else "refused"
 

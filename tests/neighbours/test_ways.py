@@ -7,10 +7,10 @@ from unittest import mock
 
 import pytest
 
-from neighbours import ways
+from neighbours import pairs, ways
 from neighbours.check import UnwritableError, ViolationError, by_partial, check
 from neighbours.media import MEDIA
-from neighbours.pairs import of_cells, with_filter, without_one
+from neighbours.pairs import of_cells, of_likelihoods, with_filter, without_one
 from neighbours.run import pair_of, small_pieces
 from tacit.engines import reading
 from tacit.engines.threads import Threads
@@ -84,6 +84,22 @@ def test_survival_curves_and_means_that_vary(name, change):
         return found if change is None else change(found)
 
     assert attack(by_partial(Threads(1)), MEDIA[name], 120, changed) > 6
+
+
+LIKELIHOODS = 4  # one plan, since each compiles a program of its own
+
+
+@pytest.mark.parametrize("change", [without_one, with_filter])
+def test_families_by_likelihood(change):
+    def changed(pair):
+        found = of_likelihoods(pair)
+        if found is None:
+            raise UnwritableError
+        return change(found)
+
+    plan = pairs.plan_of(LIKELIHOODS, people=False, levels=False)
+    with mock.patch.object(pairs, "plan_of", return_value=plan):
+        assert attack(by_partial(Threads(1)), rows_of("csv"), 20, changed) > 10
 
 
 @pytest.mark.parametrize("way", [ways.by_privatize, ways.by_command])

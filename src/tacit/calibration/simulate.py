@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacit._support.renamed import renamed_arguments
 from tacit.boundary import collect, needed
@@ -38,9 +38,6 @@ from tacit.plan import Plan, as_plan
 from tacit.release import Release
 from tacit.reports import Group, Reports
 from tacit.statistics.accumulator import Accumulator, Sums
-
-if TYPE_CHECKING:
-    from tacit.calibration.plausible_tables import PlausibleTables
 
 _MOST_ROWS = 10**8
 
@@ -169,36 +166,6 @@ def simulate(
 def _said(plan: Plan, n: int) -> int | None:
     """n as a release says it."""
     return n if plan.calibrated_mechanism().public_n else None
-
-
-def simulate_table(tables: PlausibleTables, place: int, *, plan: Plan, n: int, seed: int) -> Release:
-    """Make up a plausible table and release n rows of it as `privatize` would, but seeded.
-
-    ``plan`` is that of the tables, perhaps with another budget. For more rows than are made up, each counts several
-    times.
-    """
-    table = tables.table(place)
-    rows = min(n, len(table.matrix))
-    whole = {name: values[:rows] for name, values in table.cells.items()}
-    rest = {name: values[: n % rows] for name, values in whole.items()}
-
-    def read(empty: Accumulator) -> tuple[int, Accumulator]:
-        empty.add(whole, times=n // rows)
-        if n % rows:
-            empty.add(rest)
-        return n, empty
-
-    _, values, noise_parameters = plan.calibrated_mechanism().carry_out(read, SeededEntropy(seed))
-    name = f"simulated-{seed}"
-    return Release(
-        plan=plan,
-        n=_said(plan, n),
-        values=values,
-        noise_parameters=noise_parameters,
-        dataset=name,
-        id=name,
-        simulated=True,
-    )
 
 
 def _scored(

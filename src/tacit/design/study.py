@@ -48,8 +48,7 @@ class Expectation:
     exact sums, or the rows themselves, would give. ``sign`` is the
     probability that the posterior mean has the sign of the truth, for numbers that may have either. ``privacy`` is the
     share of the posterior variance that the noise is to blame for: 1 - 1 / to_exact^2. ``to_known_n`` is the width over
-    that which the same budget would buy if n were public under the same neighbours; None where it is public, and for
-    scores in rounds.
+    that which the same budget would buy if n were public under the same neighbours; None where it is public.
     """
 
     name: str

@@ -18,6 +18,7 @@ from tacit.models.score_round import Round
 from tacit.noise.calibration import base_scale, root_above
 from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.noise.entropy import Entropy
+from tacit.noise.noise import Noise
 from tacit.noise.rounded_gaussian import RoundedGaussian
 from tacit.privacy.basis import Basis
 from tacit.privacy.events import Event, GaussianEvent, PureEvent
@@ -203,6 +204,10 @@ class ScoreRounds(CalibratedMechanism):
         """All rounds, each of which reads the rows once: n, the released integers and the distribution with its
         points.
         """
+        return self.in_rounds(read, lambda noise: noise.sample(1, entropy)[0])
+
+    def in_rounds(self, read: Read, draw: Callable[[Noise], Sequence[int]]) -> tuple[int, tuple[int, ...], ScoreNoise]:
+        """The same with one draw of each round's noise by ``draw``, which a study may repeat."""
         rounds: list[NoisyRound] = []
         values: list[int] = []
         point = (0,) * len(self.sums.coordinates)
@@ -215,7 +220,7 @@ class ScoreRounds(CalibratedMechanism):
             rows = n
             rounds.append(here)
             noise_parameters = ScoreNoise(self._noise, tuple(rounds))
-            noise = noise_parameters.of_round(place).sample(1, entropy)[0]
+            noise = draw(noise_parameters.of_round(place))
             assert isinstance(collected, Sums)
             values += [total + int(error) for total, error in zip(collected.totals, noise, strict=True)]
             point = self._after(

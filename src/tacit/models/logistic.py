@@ -93,7 +93,7 @@ class LogisticRegression(MomentRegression):
     def methods(self) -> Mapping[str, Method]:
         """Exact for levels alone, by moments, and exact for few rows."""
         return {
-            "exact-cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True),
+            "exact-cells": Method(with_reports(cells), thin=8, sites=True, releases=True, surveys=True, unknown_n=True),
             **by_moments(_inputs),
             "augment": Method(augment, thin=50, releases=True, papers=(JU_2022,)),
             LEARNED: Method(

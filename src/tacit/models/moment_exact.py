@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import expected
-from tacit.models.gram_layout import site_noises
+from tacit.models.gram_layout import check_latent, site_noises
 from tacit.models.model import Problem
 from tacit.models.moment_prior import MomentPrior
 from tacit.models.moment_regression import MomentRegression, moments, named
@@ -32,10 +32,14 @@ def cells(problem: Problem, settings: SamplerSettings) -> Chain:
     w = np.concatenate([design.constants, np.ones((len(design.constants), 1))], axis=1)  # an index of -1 finds the ones
     products = w[:, design.first] * w[:, design.second]
     entries = np.stack([products * response**design.power for response in (-1.0, 1.0)], axis=1)
+    linear = entries.reshape(-1, len(design.first)).T
+    if problem.unknown_n:
+        check_latent(problem, "exact-cells")
+        linear = np.vstack([linear, np.ones(linear.shape[1])])  # n comes last
     counts = CellCounts(
         design=design.constants,
-        entries=entries.reshape(-1, len(design.first)).T,
-        n=tuple(site.rows for site in problem.sites),
+        entries=linear,
+        n=None if problem.unknown_n else tuple(site.rows for site in problem.sites),
         noises=[site_noises(site, problem.statistic.unit, len(design.first)) for site in problem.sites],
     )
     numbers = prior.numbers(model.cells(problem.schema))

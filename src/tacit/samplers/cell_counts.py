@@ -21,6 +21,11 @@ unchanged.
    Hamiltonian step along the gradient of a smooth stand-in.
 
 Parts 1 and 2 do best where noise is narrow, part 3 where it is wide.
+
+Where n is not public it is flat on 0, 1, 2, ... beforehand, and the sum of the counts; the last of the released numbers
+is n with noise. The counts have the further factor n!, which parts 2 and 3 leave as it is, for they keep n. Part 1 also
+moves one count alone, and along lines that change all of them in proportion, with pi integrated out: of n that leaves
+n! / Gamma(n + A), A the sum of the alpha_c.
 """
 
 from __future__ import annotations
@@ -54,17 +59,19 @@ class CellCounts:
     """What was released, and how entries depend on counts.
 
     ``design`` (cells, p) are the a_c. ``entries`` (E, 2 cells) is A, for counts in the order of cells, and in each no
-    before yes. ``n`` has the number of rows of each site, ``noises`` its noise.
+    before yes. ``n`` has the number of rows of each site, ``noises`` its noise. Where ``n`` is None it is latent:
+    the last entry, which is 1 for every count.
     """
 
     design: Any
     entries: Any
-    n: tuple[int, ...]
+    n: tuple[int, ...] | None
     noises: Sequence[Noises]
 
     def strides(self, site: int) -> Any:
         """1, 4, 16, ... up to the one whose window spans the noise, or all rows."""
-        width = min(self.n[site] + 1.0, 8 * float(np.max(self.noises[site].sds)))
+        width = 8 * float(np.max(self.noises[site].sds))
+        width = width if self.n is None else min(self.n[site] + 1.0, width)
         found = [1.0]
         while found[-1] * WINDOW < width:
             found.append(found[-1] * _GROWTH)
@@ -72,19 +79,25 @@ class CellCounts:
 
 
 class Guide(NamedTuple):
-    """What the release alone says of where to go: the frame of (t, g), and dN/dq there (sites, 2 cells, size)."""
+    """What the release alone says of where to go: the frame of (t, g), dN/dq there (sites, 2 cells, size), and what a
+    standard deviation of the noise on a latent n adds to each count (sites, 2 cells).
+    """
 
     frame: WhiteCoordinates
     slopes: Any
+    growth: Any
 
 
 def cell_counts_chain(problem: CellCounts, coordinates: GlmCoordinates, settings: SamplerSettings) -> Chain:
-    """Draws: theta (p,) and, with more than one cell, pi (sites, cells); ``released`` is the list of all sites."""
+    """Draws: theta (p,), with more than one cell pi (sites, cells), and n (sites,) where it is latent; ``released`` is
+    the list of all sites.
+    """
     distribution = _Conditionals(problem, coordinates)
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         parts = split_by_site(released, problem.noises)
-        guide = distribution.guide(parts)
+        n = distribution.rows(parts)
+        guide = distribution.guide(parts, n)
 
         def step(state: tuple[Any, Any], key: Any) -> tuple[tuple[Any, Any], Any]:
             keys = jax.random.split(key, 3)
@@ -92,13 +105,14 @@ def cell_counts_chain(problem: CellCounts, coordinates: GlmCoordinates, settings
             counts = distribution.given_theta(keys[0], t, counts, parts, guide)
             t = distribution.given_counts(keys[1], t, counts)
             t, counts, moved = distribution.together(keys[2], t, counts, parts, guide)
-            return (t, counts), (t, {"acceptance_rate": 1.0 * moved})
+            return (t, counts), (t, jnp.sum(counts, axis=(1, 2)), {"acceptance_rate": 1.0 * moved})
 
         for_start, for_steps = jax.random.split(key)
-        start = distribution.counts_at(guide.frame.outside(0.5 * jax.random.normal(for_start, (distribution.size,))))
+        start = distribution.counts_at(guide.frame.outside(0.5 * jax.random.normal(for_start, (distribution.size,))), n)
         kept = jax.lax.scan(step, start, jax.random.split(for_steps, settings.warmup + settings.draws))[1]
-        t, info = jax.tree.map(lambda array: array[settings.warmup :], kept)
-        return jax.vmap(coordinates.draws)(t), info
+        t, n, info = jax.tree.map(lambda array: array[settings.warmup :], kept)
+        draws = jax.vmap(coordinates.draws)(t)
+        return (draws if problem.n is not None else {**draws, "n": n}), info
 
     return chain
 
@@ -113,6 +127,17 @@ class _Conditionals:
         self.places, self.splits = 2 * coordinates.cells, 2 * coordinates.cells - 1
         self.size = coordinates.size + coordinates.sites * self.splits
 
+    def rows(self, parts: Sequence[Any]) -> Any:
+        """The rows of every site, or what was released of them, for a start and a guide."""
+        if self.problem.n is not None:
+            return np.array(self.problem.n, float)
+        best = [own.best(part)[-1] for own, part in zip(self.problem.noises, parts, strict=True)]
+        return jnp.maximum(jnp.round(jnp.stack(best)), 1.0)
+
+    def log_rows(self, n: Any) -> Any:
+        """What a latent n adds with pi integrated out."""
+        return 0.0 if self.problem.n is not None else gammaln(n + 1) - gammaln(n + self.alpha.sum())
+
     def log_responses(self, t: Any) -> Any:
         """Of no and of yes in every cell: (cells, 2)."""
         u = self.design @ self.coordinates.theta(t)
@@ -126,45 +151,46 @@ class _Conditionals:
         noises = zip(self.problem.noises, parts, counts.reshape(len(parts), -1) @ self.linear.T, strict=True)
         return sum(own.log_density(part, entries) for own, part, entries in noises)
 
-    def all_splits(self, x: Any, *, whole: bool) -> tuple[Any, Any]:
-        """Counts (sites, cells, 2) and log gradients (sites, splits) at x = (t, g)."""
+    def all_splits(self, x: Any, n: Any, *, whole: bool) -> tuple[Any, Any]:
+        """Counts (sites, cells, 2) and log gradients (sites, splits) at x = (t, g), of ``n`` rows (sites,)."""
         t, g = x[: self.coordinates.size], x[self.coordinates.size :].reshape(-1, self.splits)
-        n = np.array(self.problem.n, float)
         return jax.vmap(lambda n, probabilities, g: split(n, probabilities, g, whole=whole))(
             n, self.log_probabilities(t), g
         )
 
-    def counts_at(self, x: Any) -> tuple[Any, Any]:
-        return x[: self.coordinates.size], self.all_splits(x, whole=True)[0]
+    def counts_at(self, x: Any, n: Any) -> tuple[Any, Any]:
+        return x[: self.coordinates.size], self.all_splits(x, n, whole=True)[0]
 
-    def log_density(self, x: Any, parts: Sequence[Any]) -> Any:
-        """The density of (t, g)."""
+    def log_density(self, x: Any, parts: Sequence[Any], n: Any) -> Any:
+        """The density of (t, g) given n."""
         t = x[: self.coordinates.size]
-        counts, log_derivatives = self.all_splits(x, whole=True)
+        counts, log_derivatives = self.all_splits(x, n, whole=True)
         value = jnp.sum(counts * self.log_probabilities(t) - gammaln(counts + 1)) + jnp.sum(log_derivatives)
         value = value + self.coordinates.log_prior(t) + self.log_noise(parts, counts)
         return jnp.where(jnp.isnan(value), -jnp.inf, value)
 
-    def log_smooth(self, x: Any, parts: Sequence[Any]) -> Any:
+    def log_smooth(self, x: Any, parts: Sequence[Any], n: Any) -> Any:
         """A smooth stand-in for it: g normal, and counts that are not rounded."""
         t, g = x[: self.coordinates.size], x[self.coordinates.size :]
-        return self.coordinates.log_prior(t) - g @ g / 2 + self.log_noise(parts, self.all_splits(x, whole=False)[0])
+        return self.coordinates.log_prior(t) - g @ g / 2 + self.log_noise(parts, self.all_splits(x, n, whole=False)[0])
 
-    def guide(self, parts: Sequence[Any]) -> Guide:
-        """That of a normal distribution that fits (t, g)."""
+    def guide(self, parts: Sequence[Any], n: Any) -> Guide:
+        """That of a normal distribution that fits (t, g), at ``n`` rows (sites,)."""
         noises = self.problem.noises
         best = jnp.stack([own.best(part) for own, part in zip(noises, parts, strict=True)])
         # Counts are whole: less noise than this says nothing more, and would make numbers that overflow.
         sds = np.maximum(np.stack([own.sds for own in noises]), _LEAST_NOISE)
 
         def counts(x: Any) -> Any:
-            return self.all_splits(x, whole=False)[0].reshape(len(parts), -1)
+            return self.all_splits(x, n, whole=False)[0].reshape(len(parts), -1)
 
         def residual(x: Any) -> Any:
             return ((best - counts(x) @ self.linear.T) / sds).reshape(-1)
 
         frame = WhiteCoordinates.of(*peak(residual, jnp.zeros(self.size), steps=30))
-        return Guide(frame, jax.jacfwd(counts)(frame.centre) @ frame.spread)
+        centre = counts(frame.centre)
+        growth = centre / jnp.sum(centre, axis=1, keepdims=True) * sds[:, -1:]
+        return Guide(frame, jax.jacfwd(counts)(frame.centre) @ frame.spread, growth)
 
     def given_theta(self, key: Any, t: Any, counts: Any, parts: Sequence[Any], guide: Guide) -> Any:
         """Move the counts (part 1)."""
@@ -179,7 +205,14 @@ class _Conditionals:
             shrunk = jnp.asarray(_SHRINKAGES)[_pick(lines[:, 2], len(_SHRINKAGES))][:, None] * normals
             directions = jnp.rint(shrunk @ guide.slopes[site].T)
             directions = directions.at[:, 0].add(-jnp.sum(directions, axis=1))
-            moved = self._pairs(counts[site].reshape(-1), pairs, self.problem.strides(site), responses, log_noise)
+            strides, own = self.problem.strides(site), counts[site].reshape(-1)
+            if self.problem.n is None:
+                for_singles, for_growth = jax.random.split(jax.random.fold_in(key, len(parts) + site))
+                more = jax.random.normal(for_growth, (_LINES, 1))
+                directions = directions + jnp.rint(more * guide.growth[site])
+                singles = jax.random.uniform(for_singles, (self.places, 3))
+                own = self._singles(own, singles, strides, responses, log_noise)
+            moved = self._pairs(own, pairs, strides, responses, log_noise)
             found.append(self._lines(moved, lines, directions, responses, log_noise))
         return jnp.stack(found).reshape(counts.shape)
 
@@ -205,6 +238,25 @@ class _Conditionals:
 
         return jax.lax.scan(visit, counts, (jnp.arange(self.places), uniforms))[0]
 
+    def _singles(
+        self, counts: Any, uniforms: Any, strides: Any, responses: Any, log_noise: Callable[[Any], Any]
+    ) -> Any:
+        """A visit to every place alone, which changes n."""
+        linear, alpha = jnp.asarray(self.linear.T), jnp.asarray(self.alpha)
+
+        def visit(counts: Any, step: tuple[Any, Any]) -> tuple[Any, None]:
+            place, uniform = step
+            steps, choose = _window(uniform)
+            far = jnp.asarray(strides)[_pick(uniform[2], len(strides))] * steps
+            possible, held = counts[place] + far >= 0, jnp.maximum(counts[place] + far, 0)
+            total = jnp.maximum(jnp.sum(counts.reshape(-1, 2), axis=1)[place // 2] + far, 0)
+            logs = held * responses[place] - gammaln(held + 1) + gammaln(total + alpha[place // 2])
+            logs = logs + self.log_rows(jnp.maximum(jnp.sum(counts) + far, 0))
+            logs = logs + log_noise(counts @ linear + far[:, None] * linear[place])
+            return counts.at[place].add(far[choose(logs, possible)]), None
+
+        return jax.lax.scan(visit, counts, (jnp.arange(self.places), uniforms))[0]
+
     def _lines(
         self, counts: Any, uniforms: Any, directions: Any, responses: Any, log_noise: Callable[[Any], Any]
     ) -> Any:
@@ -219,6 +271,7 @@ class _Conditionals:
             totals = jnp.sum(held.reshape(WINDOW, -1, 2), axis=2)
             gammas = gammaln(jnp.concatenate([held + 1, totals + self.alpha], axis=1))
             logs = held @ responses + gammas @ signs + log_noise(held @ self.linear.T)
+            logs = logs + self.log_rows(jnp.sum(held, axis=1))
             return candidates[choose(logs, jnp.all(candidates >= 0, axis=1))], None
 
         return jax.lax.scan(visit, counts, (directions, uniforms))[0]
@@ -253,15 +306,16 @@ class _Conditionals:
     def together(self, key: Any, t: Any, counts: Any, parts: Sequence[Any], guide: Guide) -> tuple[Any, Any, Any]:
         """Move theta and the counts together (part 3)."""
         for_scores, for_step = jax.random.split(key)
+        n = self.rows(parts) if self.problem.n is not None else jnp.sum(counts, axis=(1, 2))
         v, which = jax.random.uniform(for_scores, (2, len(parts), self.splits))
         g = jax.vmap(scores)(counts, self.log_probabilities(t), v, which).reshape(-1)
         q, moved = hamiltonian(
             for_step,
-            lambda q: self.log_density(guide.frame.outside(q), parts),
-            jax.grad(lambda q: self.log_smooth(guide.frame.outside(q), parts)),
+            lambda q: self.log_density(guide.frame.outside(q), parts, n),
+            jax.grad(lambda q: self.log_smooth(guide.frame.outside(q), parts, n)),
             guide.frame.inside(jnp.concatenate([t, g])),
         )
-        return *self.counts_at(guide.frame.outside(q)), moved
+        return *self.counts_at(guide.frame.outside(q), n), moved
 
 
 def _window(uniform: Any) -> tuple[Any, Callable[[Any, Any], Any]]:

@@ -43,6 +43,11 @@ class CountedRows(Statistic):
         return self.counted.unit
 
     @property
+    def largest(self) -> int:
+        """That of the statistic, or the unit of a row."""
+        return max(self.counted.largest, self.unit)
+
+    @property
     def batch_rows(self) -> int:
         """That of the statistic."""
         return self.counted.batch_rows

@@ -15,7 +15,7 @@ class Statistic(ABC):
 
     Each row's contribution is a total function of its cells, so the sum is exact and does not depend on the order of
     rows, on batches or on threads. The real-valued statistic is the integer one divided by `unit`, and no row adds more
-    than one unit to any entry, up or down.
+    than `largest` to any entry, up or down: one unit unless a statistic says another number.
     """
 
     def __getstate__(self) -> dict[str, Any]:
@@ -39,6 +39,11 @@ class Statistic(ABC):
         """The integer that stands for a real 1."""
 
     @property
+    def largest(self) -> int:
+        """A bound on what one row adds to any entry."""
+        return self.unit
+
+    @property
     @abstractmethod
     def batch_rows(self) -> int:
         """The most rows that one call of `batch_sum` adds up exactly."""
@@ -54,12 +59,12 @@ class Statistic(ABC):
     def addition(self) -> Sensitivity:
         """How far one record more, or less, moves the sum, in lattice units; its scales are those of `sensitivity`.
 
-        Proof: under add-remove the sums differ by one record's vector v. No entry of it exceeds one unit in size, so
-        sum |v_i| / w_i is at most the sum of unit / w_i, and sum (v_i / w_i)^2 at most the sum of (unit / w_i)^2. A
+        Proof: under add-remove the sums differ by one record's vector v. No entry of it exceeds m = `largest` in size,
+        so sum |v_i| / w_i is at most the sum of m / w_i, and sum (v_i / w_i)^2 at most the sum of (m / w_i)^2. A
         statistic whose entries cannot all be that large at once says less. []
         """
         scales = self.sensitivity().relative_scales
-        steps = [self.unit / scale for scale in scales]
+        steps = [self.largest / scale for scale in scales]
         return Sensitivity(sum(steps, Fraction(0)), sum((step**2 for step in steps), Fraction(0)), scales)
 
     def of_unknown_n(self) -> Statistic:
