@@ -461,7 +461,7 @@ def main() -> None:
     parser.add_argument("--drink", default="wine_per_capita", help="the column of Figure 4 that is the drinking rate")
     parser.add_argument("--seed", type=int, default=2019)
     said = parser.parse_args()
-    figures, methods, begin = common.chosen(said, ("3", "4")), available(said.methods), time.time()
+    figures, methods = common.chosen(said, ("3", "4")), available(said.methods)
     if said.quick and said.methods is None:
         methods = ["non-private", "naive", "gibbs-update"]
     rows, epsilons, splits = (ROWS, EPSILONS, SPLITS) if not said.quick else (ROWS[:1], (FIXED_EPSILON,), 5)
@@ -508,13 +508,7 @@ def main() -> None:
     for r in tight:
         numbers = ", ".join(f"{PARAMETERS[p]} {ks:.3f}" for p, ks in r["ks"].items())
         print(f"bounds [-1, 1], n = {r['n']}, {LABELS[r['method']]}: KS distance {numbers}")
-    common.show(
-        claims(results, of["exact_moments"], of["predictive"]),
-        said.out,
-        "bernstein2019",
-        quick=said.quick,
-        seconds=time.time() - begin,
-    )
+    common.show(claims(results, of["exact_moments"], of["predictive"]), said.out, "bernstein2019", quick=said.quick)
     print("\n" + NOTES)
 
 

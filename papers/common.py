@@ -11,6 +11,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -70,14 +71,14 @@ class Cell:
 
 
 def _measured(cell: Cell) -> tuple[str, Any, float]:
-    begin = time.time()
-    return cell.name, cell.function(**cell.given), time.time() - begin
+    begin = time.process_time()
+    return cell.name, cell.function(**cell.given), time.process_time() - begin
 
 
 def measured(
     cells: Iterable[Cell], out: Path, paper: str, *, processes: int = 1, stop_after: float | None = None
 ) -> list[dict[str, Any]]:
-    """What every cell found, in order, as far as there was time: its function's name, what was given, seconds."""
+    """What every cell found, in order, as far as there was time, with what was given and the processor seconds."""
     out.mkdir(parents=True, exist_ok=True)
     store, wanted = out / f"{paper}.jsonl", {cell.name: cell for cell in cells}
     kept: dict[str, dict[str, Any]] = {}
@@ -144,15 +145,31 @@ def verdict(*held: bool) -> str:
     return AGREES if all(held) else PARTLY if any(held) else DIFFERS
 
 
-def show(claims: Sequence[Claim], out: Path, paper: str, *, quick: bool, seconds: float) -> None:
-    """Print the claims and write them as JSON."""
+def show(claims: Sequence[Claim], out: Path, paper: str, *, quick: bool) -> None:
+    """Print the claims and write them as JSON, each with the command; those of other figures stay in the file."""
     print()
     for claim in claims:
         print(f"{claim.figure}\n  paper    {claim.paper}\n  here     {claim.here}\n  verdict  {claim.verdict}")
     if quick:
         print("\nWith --quick a verdict rests on few repetitions; docs/papers.md has those of the full runs.")
-    row = {"quick": quick, "seconds": seconds, "claims": [asdict(claim) for claim in claims]}
-    (out / f"{paper}-claims.json").write_text(json.dumps(row, indent=1), "utf-8")
+    path = out / f"{paper}-claims.json"
+    kept = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    rows = {row["figure"]: row for row in kept} | {
+        claim.figure: {**asdict(claim), "command": _command(paper), "quick": quick} for claim in claims
+    }
+    path.write_text(json.dumps(list(rows.values()), indent=1) + "\n", "utf-8")
+
+
+def _command(paper: str) -> str:
+    """The command line, without what says where files are and how long it may take."""
+    left, words = iter(sys.argv[1:]), []
+    for word in left:
+        if word.partition("=")[0] in ("--out", "--data", "--page", "--processes", "--stop-after"):
+            if "=" not in word:
+                next(left, None)
+        else:
+            words.append(word)
+    return " ".join(["python", f"papers/{paper}.py", *words])
 
 
 def save(figure: Any, out: Path, name: str) -> None:

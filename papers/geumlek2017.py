@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -495,7 +494,7 @@ def claims(panels: list[dict[str, Any]], weights: list[dict[str, float]], tables
 def main() -> None:
     figures = ("beta", "abalone", "adult", "mnist")
     said = common.parser("Figures 1 to 4 of Geumlek, Song and Chaudhuri 2017.", figures).parse_args()
-    wanted, begin = common.chosen(said, figures), time.time()
+    wanted = common.chosen(said, figures)
     folder = None if said.data is None else str(said.data)
     cells: list[Cell] = []
     if "beta" in wanted:
@@ -548,8 +547,7 @@ def main() -> None:
                 f"{name}, epsilon {row['epsilon']:g}, {row['method']}: weight {row['weight']:.4f}, test error "
                 f"{row['error']:.4f} (se {row['error se']:.4f}), loss {row['loss']:.4f} (se {row['loss se']:.4f})"
             )
-    seconds = time.time() - begin
-    common.show(claims(panels, weights, tables), said.out, "geumlek2017", quick=said.quick, seconds=seconds)
+    common.show(claims(panels, weights, tables), said.out, "geumlek2017", quick=said.quick)
     print("\n" + NOTES)
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -606,7 +605,7 @@ def main() -> None:
     parser = common.parser("Figures of Jewson, Ghalebikesabi and Holmes 2023.", FIGURES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     asked = parser.parse_args()
-    figures, begin = common.chosen(asked, FIGURES), time.time()
+    figures = common.chosen(asked, FIGURES)
     if asked.figures == ",".join(FIGURES) and not asked.quick:
         figures = [f for f in figures if f not in networks.FIGURES]
         print("Figures 3, 9 and 10n are about networks and take long: ask for them by --figures.", flush=True)
@@ -675,7 +674,7 @@ def main() -> None:
             if number in figures:
                 _save(attack_panel(results["attacks"], quantity, label), asked.out, f"jewson2023-figure{number}")
     networks.draw(results, figures, asked.out)
-    common.show(claims(results), asked.out, "jewson2023", quick=asked.quick, seconds=time.time() - begin)
+    common.show(claims(results), asked.out, "jewson2023", quick=asked.quick)
     print("\n" + NOTES + (networks.NOTES if set(figures) & set(networks.FIGURES) else ""))
 
 

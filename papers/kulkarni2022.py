@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -682,7 +681,7 @@ def main() -> None:
         "--page", type=Path, help="Markdown page to put Figure 3 into as a table, between its two marks"
     )
     said = parser.parse_args()
-    figures, begin, quick = common.chosen(said, FIGURES), time.time(), bool(said.quick)
+    figures, quick = common.chosen(said, FIGURES), bool(said.quick)
     if not 0 < said.repetitions <= 1:
         raise SystemExit(f"Expected --repetitions to be above 0 and at most 1; found {said.repetitions}.")
     sizes = {"warmup": 60, "draws": 60} if quick else {"warmup": 300, "draws": 500}
@@ -773,7 +772,7 @@ def main() -> None:
     if said.page is not None and "3" in found:
         before, rest = said.page.read_text("utf-8").split(BEGIN)
         said.page.write_text(f"{before}{BEGIN}\n\n{shares_table(found['3'])}\n\n{END}{rest.split(END)[1]}", "utf-8")
-    common.show(claims(found), said.out, "kulkarni2022", quick=quick, seconds=time.time() - begin)
+    common.show(claims(found), said.out, "kulkarni2022", quick=quick)
     print("\n" + NOTES)
 
 

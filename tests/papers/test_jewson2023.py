@@ -25,7 +25,7 @@ def run_script(arguments, monkeypatch):
 def test_figures_of_influence(tmp_path, monkeypatch, capsys):
     """No random number but the 1,000 rows of Figure 5 (seed 2023)."""
     run_script(["--figures", "1,5", "--out", tmp_path], monkeypatch)
-    found = json.loads((tmp_path / "jewson2023-claims.json").read_text())["claims"]
+    found = json.loads((tmp_path / "jewson2023-claims.json").read_text())
     assert [(claim["figure"], claim["verdict"]) for claim in found] == [("Figure 1", "agrees"), ("Figure 5", "agrees")]
     assert "beta = 1.333" in found[0]["here"]
     for number in (1, 5):
