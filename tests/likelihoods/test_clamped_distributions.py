@@ -25,6 +25,7 @@ from tacit.models.poisson import Poisson
 from tacit.runtime.backend import float64
 
 NORMAL = ClampedNormal(mean_sd=1.5, sd_median=0.4, sd_spread=0.9)
+GAMMA_SD = ClampedNormal(mean_sd=1.5, sd_median=0.4, sd_spread=0.9, gamma=GammaCoordinate(2.0, 5.0))
 EXPONENTIAL = ClampedExponential(shape=0.7, rate=0.2)
 
 
@@ -127,6 +128,8 @@ def test_the_recursion_for_truncated_normal_moments_would_lose_digits():
 PRIORS = [
     (NORMAL, 0, "mean", norm(0, 1.5)),
     (NORMAL, 1, "sd", lognorm(0.9, scale=0.4)),
+    (GAMMA_SD, 0, "mean", norm(0, 1.5)),
+    (GAMMA_SD, 1, "sd", gamma(2.0, scale=0.2)),
     (EXPONENTIAL, 0, "rate", gamma(0.7, scale=5.0)),
     (clamped_poisson(12, shape=3.0, rate=0.5), 0, "rate", gamma(3.0, scale=2.0)),
     (clamped_geometric(9, a=0.5, b=2.0), 0, "p", beta(0.5, 2.0)),
@@ -171,7 +174,7 @@ def test_it_refuses_numbers_that_are_no_prior(make):
 
 def test_far_out_everything_stays_finite():
     """A sampler may look anywhere: values and slopes at phi = +-40 and reports at both ends are numbers."""
-    laws = [NORMAL, EXPONENTIAL, clamped_poisson(20, 1.0, 0.1), clamped_geometric(20, 1.0, 1.0)]
+    laws = [NORMAL, GAMMA_SD, EXPONENTIAL, clamped_poisson(20, 1.0, 0.1), clamped_geometric(20, 1.0, 1.0)]
     z = np.array([-1.0, 0.0, 0.37, 1.0])
     with float64():
         for distribution in laws:

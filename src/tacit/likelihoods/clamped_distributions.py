@@ -5,13 +5,14 @@ family's own density inside the bounds and atoms at the ends (kulkarni2022, equa
 model, so clamping biases nothing. Numbers are in mapped units:
 
     normal         c in [-1, 1]    x ~ N(mean, sd^2),                mean ~ N(centre, mean_sd^2),
-                                                                     log sd ~ N(log sd_median, sd_spread^2)
+                                                                     log sd ~ N(log sd_median, sd_spread^2),
+                                                                     or sd ~ Gamma(shape, rate)
     exponential    c in [0, 1]     x ~ Exponential(rate),            rate ~ Gamma(shape, rate)
     counts         c = min(Y, K)/K, Y with any pmf of one parameter, a rate ~ Gamma(shape, rate) or p ~ Beta(a, b)
 
-A log-normal prior for sd, because it is exactly normal in the coordinate that is sampled, and because it keeps off 0,
-where clamped data under noise say nothing about sd. Every distribution has coordinates phi, a vector of ``size`` real
-numbers in which its prior has mean 0 and spread 1: what samplers move.
+A log-normal prior for sd unless a gamma one is asked for: it is exactly normal in the coordinate that is sampled, and
+it keeps off 0, where clamped data under noise say nothing about sd. Every distribution has coordinates phi, a vector of
+``size`` real numbers in which its prior has mean 0 and spread 1: what samplers move.
 
 Moments. Each distribution gives `atoms`: finitely many points and weights that have its moments. For counts they are
 the distribution itself. For a density they are the two ends and the nodes of a Gauss-Legendre rule on the part of the
@@ -104,58 +105,6 @@ def power_moments(distribution: ClampedDistribution, phi: Any, powers: tuple[int
 
 
 @dataclass(frozen=True)
-class ClampedNormal:
-    """x ~ N(mean, sd^2) clamped to [-1, 1]; sd = ``sd_median`` exp(``sd_spread`` phi_1).
-
-    mean = ``centre`` + ``mean_sd`` phi_0.
-    """
-
-    mean_sd: float
-    sd_median: float
-    sd_spread: float
-    centre: float = 0.0
-    low: ClassVar[float] = -1.0
-    high: ClassVar[float] = 1.0
-    size: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        _check_positive(self)
-
-    def parameters(self, phi: Any) -> Arrays:
-        """``mean`` and ``sd`` of x."""
-        log_sd = math.log(self.sd_median) + self.sd_spread * phi[1]
-        return {"mean": self.centre + self.mean_sd * phi[0], "sd": _exp(log_sd)}
-
-    def coordinates(self, parameters: Arrays) -> Any:
-        """phi of the parameters."""
-        log_sd = jnp.log(parameters["sd"] / self.sd_median)
-        return jnp.stack([(parameters["mean"] - self.centre) / self.mean_sd, log_sd / self.sd_spread])
-
-    def log_prior(self, phi: Any) -> Any:
-        """phi is standard normal."""
-        return -jnp.sum(phi**2) / 2
-
-    def atoms(self, phi: Any) -> tuple[Any, Any]:
-        """Both ends, and nodes within 9 sd of the mean."""
-        mean, sd = self.parameters(phi).values()
-        first, last = (jnp.clip(mean + side * 9 * sd, self.low, self.high) for side in (-1, 1))
-        points, widths = _rule(first, last)
-        density = jnp.exp(-(((points - mean) / sd) ** 2) / 2) / (sd * math.sqrt(2 * math.pi))
-        ends = ndtr((self.low - mean) / sd), ndtr((mean - self.high) / sd)
-        return _with_ends(self, points, density * widths, *ends)
-
-    def log_report(self, phi: Any, z: Any, scale: float) -> Any:
-        """See `normal_report`."""
-        mean, sd = self.parameters(phi).values()
-        return normal_report(z, mean, sd, low=self.low, high=self.high, scale=scale)
-
-    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
-        """See `normal_gaussian_report`."""
-        mean, sd = self.parameters(phi).values()
-        return normal_gaussian_report(z, mean, sd, low=self.low, high=self.high, noise=noise)
-
-
-@dataclass(frozen=True)
 class GammaCoordinate:
     """A rate ~ Gamma(``shape``, ``rate``): its natural coordinate is its logarithm, t standardises that."""
 
@@ -188,6 +137,67 @@ class GammaCoordinate:
         """shape log(rate) - rate * rate, the Jacobian of the logarithm included."""
         mean, spread = self._standard
         return self.shape * (mean + spread * t) - self.rate * jnp.exp(self.natural(t))
+
+
+@dataclass(frozen=True)
+class ClampedNormal:
+    """x ~ N(mean, sd^2) clamped to [-1, 1]; sd = ``sd_median`` exp(``sd_spread`` phi_1), or with the prior ``gamma``.
+
+    mean = ``centre`` + ``mean_sd`` phi_0.
+    """
+
+    mean_sd: float
+    sd_median: float
+    sd_spread: float
+    centre: float = 0.0
+    gamma: GammaCoordinate | None = None
+    low: ClassVar[float] = -1.0
+    high: ClassVar[float] = 1.0
+    size: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        _check_positive(self)
+
+    def parameters(self, phi: Any) -> Arrays:
+        """``mean`` and ``sd`` of x."""
+        if self.gamma is not None:
+            log_sd = self.gamma.natural(phi[1])
+        else:
+            log_sd = math.log(self.sd_median) + self.sd_spread * phi[1]
+        return {"mean": self.centre + self.mean_sd * phi[0], "sd": _exp(log_sd)}
+
+    def coordinates(self, parameters: Arrays) -> Any:
+        """phi of the parameters."""
+        if self.gamma is not None:
+            place = self.gamma.place(parameters["sd"])
+        else:
+            place = jnp.log(parameters["sd"] / self.sd_median) / self.sd_spread
+        return jnp.stack([(parameters["mean"] - self.centre) / self.mean_sd, place])
+
+    def log_prior(self, phi: Any) -> Any:
+        """phi is standard normal, but for the second number where sd has a gamma prior."""
+        if self.gamma is not None:
+            return -(phi[0] ** 2) / 2 + self.gamma.log_prior(phi[1])
+        return -jnp.sum(phi**2) / 2
+
+    def atoms(self, phi: Any) -> tuple[Any, Any]:
+        """Both ends, and nodes within 9 sd of the mean."""
+        mean, sd = self.parameters(phi).values()
+        first, last = (jnp.clip(mean + side * 9 * sd, self.low, self.high) for side in (-1, 1))
+        points, widths = _rule(first, last)
+        density = jnp.exp(-(((points - mean) / sd) ** 2) / 2) / (sd * math.sqrt(2 * math.pi))
+        ends = ndtr((self.low - mean) / sd), ndtr((mean - self.high) / sd)
+        return _with_ends(self, points, density * widths, *ends)
+
+    def log_report(self, phi: Any, z: Any, scale: float) -> Any:
+        """See `normal_report`."""
+        mean, sd = self.parameters(phi).values()
+        return normal_report(z, mean, sd, low=self.low, high=self.high, scale=scale)
+
+    def log_gaussian_report(self, phi: Any, z: Any, noise: float) -> Any:
+        """See `normal_gaussian_report`."""
+        mean, sd = self.parameters(phi).values()
+        return normal_gaussian_report(z, mean, sd, low=self.low, high=self.high, noise=noise)
 
 
 @dataclass(frozen=True)
@@ -342,7 +352,7 @@ def _exp(value: Any) -> Any:
 def _check_positive(distribution: Any) -> None:
     for field in fields(distribution):
         name, value = field.name, getattr(distribution, field.name)
-        if name == "centre":
+        if name in ("centre", "gamma"):
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-6 <= value <= 1e9:
             raise expected(name, value, "to be a number from 1e-6 to 1e9")

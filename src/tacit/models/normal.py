@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 class NormalPrior(Prior):
     """mean ~ N(``mean``, ``mean_sd``^2) and log sd ~ N(log ``sd_median``, ``sd_spread``^2), in units of the column.
 
+    Where ``sd_shape`` and ``sd_rate`` are given, sd ~ Gamma(sd_shape, sd_rate) instead, as in kulkarni2022 (section 8):
+    its mean is sd_shape / sd_rate.
+
     The default takes the middle of the bounds, a quarter and a sixth of their width, and a spread of 0.7: the mean lies
     inside the bounds with probability 0.954, the sd between 1/24 and 2/3 of the width with 0.95, and a row inside the
     bounds with 0.87.
@@ -31,16 +34,25 @@ class NormalPrior(Prior):
     mean_sd: float
     sd_median: float
     sd_spread: float = 0.7
+    sd_shape: float | None = None
+    sd_rate: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.mean, bool) or not isinstance(self.mean, int | float) or not math.isfinite(self.mean):
             raise expected("prior mean", self.mean, "to be a finite number")
-        for name in ("mean_sd", "sd_median", "sd_spread"):
+        for name in ("mean_sd", "sd_median", "sd_spread", *(("sd_shape", "sd_rate") if self.gamma else ())):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
                 raise expected(f"prior {name}", value, "to be a positive number")
         if not 0.01 <= self.sd_spread <= 5:
             raise expected("prior sd_spread", self.sd_spread, "to be a number from 0.01 to 5")
+        if self.sd_shape is not None and not 0.01 <= self.sd_shape <= 1e6:
+            raise expected("prior sd_shape", self.sd_shape, "to be a number from 0.01 to 1000000")
+
+    @property
+    def gamma(self) -> bool:
+        """Whether the prior of sd is a gamma distribution."""
+        return self.sd_shape is not None or self.sd_rate is not None
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,7 @@ class Normal(OneNumber):
 
     def distribution(self, prior: Prior, schema: Schema) -> ClampedNormal:
         """The prior in mapped units."""
-        from tacit.likelihoods.clamped_distributions import ClampedNormal
+        from tacit.likelihoods.clamped_distributions import ClampedNormal, GammaCoordinate
 
         assert isinstance(prior, NormalPrior)
         coding = self.coding(schema)
@@ -92,7 +104,12 @@ class Normal(OneNumber):
         centre = (prior.mean - coding.middle) / coding.half
         if abs(centre) > 1e6:
             raise expected("prior mean", prior.mean, "to lie within a million widths of the bounds")
-        return ClampedNormal(prior.mean_sd / coding.half, prior.sd_median / coding.half, prior.sd_spread, centre)
+        gamma = None
+        if prior.sd_shape is not None and prior.sd_rate is not None:
+            check_prior_number("sd_shape / sd_rate", prior.sd_shape / prior.sd_rate, coding.half)
+            gamma = GammaCoordinate(prior.sd_shape, prior.sd_rate * coding.half)
+        numbers = prior.mean_sd / coding.half, prior.sd_median / coding.half, prior.sd_spread
+        return ClampedNormal(*numbers, centre, gamma)
 
     def original(self, draws: Arrays, schema: Schema) -> Arrays:
         coding = self.coding(schema)
@@ -101,10 +118,10 @@ class Normal(OneNumber):
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
         """Mean and sd, independent."""
         assert isinstance(prior, NormalPrior)
-        return {
-            "mean": prior.mean + prior.mean_sd * rng.normal(),
-            "sd": prior.sd_median * math.exp(prior.sd_spread * rng.normal()),
-        }
+        mean = prior.mean + prior.mean_sd * rng.normal()
+        if prior.sd_shape is not None and prior.sd_rate is not None:
+            return {"mean": mean, "sd": rng.gamma(prior.sd_shape) / prior.sd_rate}
+        return {"mean": mean, "sd": prior.sd_median * math.exp(prior.sd_spread * rng.normal())}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         return {self.column: rng.normal(parameters["mean"], parameters["sd"], n)}

@@ -203,6 +203,18 @@ def test_a_second_peak_is_found():
     assert binomtest(int(np.sum(found[:, 0] < 0)), 150, share).pvalue > 1e-6
 
 
+def test_coefficients_may_be_in_proportion_to_sigma():
+    """In a plan of linear regression, in place of sd; a network and a logistic regression do not know it."""
+    plan = plan_of("linear", tacit.ApproxDP(5.0, 1e-6), prior={"sd_per_sigma": 3.0})
+    assert tacit.Plan.from_toml(plan.to_toml()) == plan
+    density = plan.calibrated_mechanism().loss.density
+    assert (type(density), density.sd) == (densities.NormalOfSigma, 3.0)
+    with pytest.raises(tacit.InputError, match=r"prior sd=2\.0 to be left out beside sd_per_sigma"):
+        plan_of("linear", tacit.ApproxDP(5.0, 1e-6), prior={"sd": 2.0, "sd_per_sigma": 3.0})
+    with pytest.raises(tacit.InputError, match="Expected prior='sd_per_sigma' to be one of sd"):
+        plan_of("logistic", tacit.ApproxDP(5.0, 1e-6), prior={"sd_per_sigma": 3.0})
+
+
 def test_what_is_released_is_what_the_plan_names():
     """Fresh entropy. A row far out and rows that cannot be read change nothing about the form of a release."""
     plan = plan_of("linear", tacit.ApproxDP(5.0, 1e-6))

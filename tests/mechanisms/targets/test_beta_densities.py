@@ -338,3 +338,22 @@ def test_a_search_never_exceeds_the_range_and_comes_near_it(name, beta):
     assert ranges.max() <= limit
     if name != "student":
         assert ranges.max() > 0.999 * limit
+
+
+def test_a_prior_in_proportion_to_sigma_is_a_density_of_coefficients_and_v():
+    """exp(-potential) is N(theta; 0, (3 sigma)^2 I) InvGamma(sigma^2; 1, .04) 2 sigma e^v up to one constant factor.
+
+    Planted: the same without the factor sigma^-p of the normal densities is off by a factor that depends on sigma.
+    """
+    from scipy.stats import invgamma, norm
+
+    density = densities.NormalOfSigma(("a", "b"), 3.0, 0.1, 1.0, 0.04)
+    rng = np.random.default_rng(1)
+    points = np.column_stack([rng.standard_normal((20, 2)), rng.uniform(-4, 2, 20)])
+    sigma = 0.1 + np.exp(points[:, 2])
+    exact = norm(0, 3 * sigma[:, None]).logpdf(points[:, :2]).sum(axis=1)
+    exact += invgamma(1.0, scale=0.04).logpdf(sigma**2) + np.log(2 * sigma) + points[:, 2]
+    with float64():
+        off = exact + np.array([float(density.prior_potential(point)) for point in points])
+    assert np.ptp(off) < 1e-10
+    assert np.ptp(off + 2 * np.log(sigma)) > 1

@@ -8,8 +8,10 @@
     sigma_min  for normal models: the smallest standard deviation that the model allows, in the units of the response
 
 and its prior has sd, the standard deviation of the coefficients in mapped units; normal models also ``shape`` and
-``scale`` of the inverse gamma distribution of sigma^2 in mapped units, 1 and (2 sigma_min)^2 unless said. With neither
-beta nor weight beta is `default_beta` and the weight is the largest that the budget allows.
+``scale`` of the inverse gamma distribution of sigma^2 in mapped units, 1 and (2 sigma_min)^2 unless said. Linear
+regression takes ``sd_per_sigma`` in place of sd: coefficients then have the standard deviation sd_per_sigma times sigma
+(3 in the paper). With neither beta nor weight beta is `default_beta` and the weight is the largest that the budget
+allows.
 """
 
 from __future__ import annotations
@@ -204,8 +206,12 @@ def _normal(
     sigma_min = positive("sigma_min", options["sigma_min"]) / response.scale
     shape = positive("shape", prior.get("shape", 1.0))
     scale = positive("scale", prior.get("scale", 4 * sigma_min**2))
-    density = densities.NormalDensity(tuple(design.names), _sd(prior), sigma_min, shape, scale, response.scale)
-    return density, response
+    kind, sd = densities.NormalDensity, _sd(prior)
+    if "sd_per_sigma" in prior:
+        if "sd" in prior:
+            raise expected("prior sd", prior["sd"], "to be left out beside sd_per_sigma, which takes its place")
+        kind, sd = densities.NormalOfSigma, positive("prior sd_per_sigma", prior["sd_per_sigma"])
+    return kind(tuple(design.names), sd, sigma_min, shape, scale, response.scale), response
 
 
 def _poisson(
@@ -268,6 +274,7 @@ def beta_divergence(model: Model, schema: Schema, settings: DrawSettings) -> Bet
         raise expected("density", name, f"to be one of {', '.join(DENSITIES)}{did_you_mean(name, DENSITIES)}")
     density, response = DENSITIES[name](model, schema, options, settings.prior)
     known = ("sd", "shape", "scale") if isinstance(density, densities.NormalDensity) else ("sd",)
+    known += ("sd_per_sigma",) if name == "normal" else ()
     for key in settings.prior:
         if key not in known and name in OF_FAMILY.values():
             raise expected("prior", key, f"to be one of {', '.join(known)}{did_you_mean(key, known)}")

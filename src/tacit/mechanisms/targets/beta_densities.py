@@ -152,6 +152,26 @@ class NormalDensity(BoundedDensity):
 
 
 @dataclass(frozen=True)
+class NormalOfSigma(NormalDensity):
+    """The same with coefficients in proportion to sigma: theta_j ~ N(0, (``sd`` sigma)^2) (jewson2023, appendix B)."""
+
+    def prior_potential(self, theta: Any) -> Any:
+        """That of the coefficients has sd sigma in place of sd, and so the density a factor sigma^-p."""
+        import jax.numpy as jnp
+
+        sigma = self.sigma_min + jnp.exp(theta[-1])
+        squares = theta[:-1] @ theta[:-1] / (2 * self.sd**2)
+        return super().prior_potential(theta) + squares * (sigma**-2 - 1) + len(self.coefficients) * jnp.log(sigma)
+
+    @property
+    def wide(self) -> Any:
+        """As there, with the coefficients of the middle sigma."""
+        found = super().wide
+        found[1, :-1] *= self.sigma_min + math.exp(found[0, -1])
+        return found
+
+
+@dataclass(frozen=True)
 class PoissonDensity(BoundedDensity):
     """y ~ Poisson(mean), ln mean = theta'x (``link`` "log") or mean = ln(1 + e^(theta'x)) ("softplus").
 
