@@ -192,6 +192,33 @@ def test_people_are_told_apart_by_the_whole_text(monkeypatch):
     assert [count // unit for count in counts] == [0, 1000, 0]
 
 
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_rare_rows_are_not_chosen_more_often_than_others(max_rows, monkeypatch):
+    """2,000 people with 9 rows a and 1 row b each: of the rows that count a tenth is b, 0.1 +- 5 standard errors, a
+    false-alarm rate below 1e-6. Planted: the choice by cells alone, where b is first for every second person.
+    """
+    rows = {f"person {i}": ["a"] * 9 + ["b"] for i in range(2_000)}
+    plan = plan_for(max_rows, levels=("a", "b", "c"), weight="row")
+
+    def share():
+        _, totals = sums(plan, rows)
+        return totals[1] / sum(totals[:3])
+
+    error = (0.1 * 0.9 / (2_000 * max_rows)) ** 0.5
+    assert abs(share() - 0.1) < 5 * error
+    monkeypatch.setattr(people_module, "_copies", lambda place, columns: np.zeros(len(place), np.int64))
+    assert abs(share() - 0.1) > 5 * error
+
+
+def test_minus_zero_is_zero_in_any_order():
+    """Rows that are equal to the statistic are numbered together, so that what counts depends on no order."""
+    plan, cells = linear_plan(1, weight="row"), [(0.0, 0.5), (-0.0, 0.5), (0.5, -0.0)]
+    found = [
+        linear_sums(plan, {f"person {k}": list(order) for k in range(40)}) for order in itertools.permutations(cells)
+    ]
+    assert all(one == found[0] for one in found)
+
+
 def test_a_choice_does_not_depend_on_anybody_else():
     """What counts of p is the same whoever comes before p, beside p or after p."""
     plan = plan_for(2)

@@ -8,7 +8,9 @@ right here by a rule that looks at one person at a time:
   themselves are compared, not hashes of them, so no two people ever share a place by accident. Rows without an
   identifier have the empty form and are one person together;
 * of a person's rows the ``max_rows`` with the smallest fingerprint are kept. A row's fingerprint is a hash of the
-  identifier's form and of the row's cells; among equal ones the smaller cells come first;
+  identifier's form, of the row's cells, and of how many equal rows of that person come before it; among equal ones
+  the smaller cells come first. So every row has a place of its own: by cells alone, equal rows would be kept or left
+  together, and a person's rare rows would count as often as the usual ones;
 * whoever has fewer gets empty rows, in which every cell is missing and takes its declared stand-in.
 
 So everyone contributes exactly ``max_rows`` rows. The number of rows that count is the number of people times
@@ -19,13 +21,13 @@ plan says a ``weight`` there are no empty rows: rows count as they are, or every
 Proof: Call two tables neighbours if they name the same number of people and differ in the rows of one person: all of
 them may change, their number too, and the identifier itself, to one that nobody else has. The rows that are kept of a
 person are a function of that person's identifier and rows as a set with repetitions. Neither the order of rows nor
-another person has a part in it: the places that people get in the order of their appearance only keep them apart,
-the fingerprint does not depend on them, and two rows with equal fingerprints and cells are the same row to the
-statistic. So for everyone else the kept rows, and the number of empty ones, are the same in both tables. The one person
-adds ``max_rows`` rows to the sum in either table. Paired off, these are at most ``max_rows`` steps of replace-one from
-one table of n rows to the other; by the triangle inequality no norm of the difference of the sums (here L1 and L2)
-exceeds ``max_rows`` times the statistic's sensitivity to one row. A hash that is not perfect changes which rows count,
-never this bound.
+another person has a part in it: the places that people get in the order of their appearance only keep them apart, the
+fingerprint does not depend on them, and equal rows, which are the same row to the statistic, have among them the
+numbers 0, 1, 2, ... whatever their order. So for everyone else the kept rows, and the number of empty ones, are the
+same in both tables. The one person adds ``max_rows`` rows to the sum in either table. Paired off, these are at most
+``max_rows`` steps of replace-one from one table of n rows to the other; by the triangle inequality no norm of the
+difference of the sums (here L1 and L2) exceeds ``max_rows`` times the statistic's sensitivity to one row. A hash that
+is not perfect changes which rows count, never this bound.
 
 The empty rows are all alike, and their number is a secret. They are counted, not made, so that no loop runs over them.
 """
@@ -74,9 +76,9 @@ def by_person(
         for name, parts in gathered.items():
             parts.append(counted[name])
     place = np.concatenate(people)
-    cells = {name: np.concatenate(parts) for name, parts in gathered.items()}
+    cells = {name: np.concatenate(parts) + kinds[name](0) for name, parts in gathered.items()}  # -0.0 is 0.0
     digests = np.fromiter(map(_digest, places), np.uint64, len(places))
-    mixed = _fingerprints(digests[place], list(cells.values()))
+    mixed = _fingerprints(digests[place], [*cells.values(), _copies(place, list(cells.values()))])
     order = np.lexsort((*cells.values(), mixed, place))  # by person, then fingerprint; equal ones by their cells
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     nth = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
@@ -124,6 +126,19 @@ def _places(forms: np.ndarray, places: dict[bytes, int]) -> np.ndarray:
 
 def _digest(form: bytes) -> int:
     return int.from_bytes(blake2b(form, digest_size=8).digest(), "little")
+
+
+def _copies(place: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
+    """How many equal rows of the same person come before each row."""
+    order = np.lexsort((*columns, place))
+    new = np.ones(len(order), bool)
+    new[1:] = place[order][1:] != place[order][:-1]
+    for values in columns:
+        new[1:] |= values[order][1:] != values[order][:-1]
+    starts = np.flatnonzero(new)
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    return found
 
 
 def _fingerprints(digests: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
