@@ -7,7 +7,7 @@ import mpmath as mp
 import pytest
 
 from tacit.errors import InputError
-from tacit.privacy import bounded_range, bounded_range_draws
+from tacit.privacy import bounded_range, bounded_range_draws, gaussian
 from tacit.privacy.conversions import pure_to_delta, renyi_to_delta
 from tacit.privacy.events import BoundedRangeEvent
 from tacit.privacy.repeated_event import RepeatedEvent
@@ -75,6 +75,31 @@ def test_planted_faults_are_seen():
     values = sorted(at_offset(e, k, g, t) for t in candidates if t < e)
     assert abs(values[-1] / price - 1) < 1e-12
     assert values[-2] < 0.999 * price
+
+
+def test_releases_chosen_one_after_the_other_cost_more():
+    """Offsets that depend on earlier outcomes, on a lattice of 40 steps: 5% above the price of draws from one
+    posterior, which would be the fault; below what a ledger adds up, mu^2 or Renyi prices.
+    """
+    e, k, g, steps = 1.0, 3, 1.0, 40
+    left = {i: max(0.0, -math.expm1(g - e * i / steps)) for i in range(-k * steps, k * steps + 1)}  # i steps are lost
+    for _ in range(k):
+        further = {}
+        for i in left:
+            tries = []
+            for j in range(steps + 1):
+                if i + j in left and i + j - steps in left:
+                    t = e * j / steps
+                    p = -math.expm1(t - e) / -math.expm1(-e)
+                    tries.append(p * left[i + j] + (1 - p) * left[i + j - steps])
+            if tries:
+                further[i] = max(tries)
+        left = further
+    one = BoundedRangeEvent(Fraction(e))
+    orders = [1 + math.exp(-8 + 0.25 * i) for i in range(97)]
+    added = min(renyi_to_delta(a, k * one.renyi(a), g) for a in orders)
+    assert 1.05 < left[0] / bounded_range_draws.delta(e, k, g) < 1.06
+    assert left[0] < min(added, gaussian.delta(g, math.sqrt(k) * one.mu()))
 
 
 def test_no_pair_of_distributions_on_few_points_costs_more():

@@ -68,6 +68,10 @@ class LossRange(ABC):
             return math.inf
         return max(value, _LEAST) * (1 + max(_ROUNDING, _UNIT * self._roundings(b)))
 
+    def ends(self, beta: float) -> tuple[float, float] | None:
+        """Numbers between which the loss of every record lies, whatever theta is; None where none are known."""
+        return None
+
     def cure(self, epsilon: float, weight: float) -> str:
         """What would have to be declared for ``epsilon`` to be within reach at this weight."""
         return ""
@@ -84,6 +88,10 @@ class Probabilities(LossRange):
 
     def _at(self, beta: float) -> float:
         return 1 / (beta - 1)
+
+    def ends(self, beta: float) -> tuple[float, float]:
+        """-1/b + 1/beta and 1/beta, by the proof above."""
+        return -1 / (beta - 1) + 1 / beta, 1 / beta
 
 
 @dataclass(frozen=True)
@@ -138,6 +146,11 @@ class LocationScale(LossRange):
     def _roundings(self, b: float) -> float:
         return 8 + b * abs(math.log(self.peak))
 
+    def ends(self, beta: float) -> tuple[float, float]:
+        """-M^b / b and M^b / beta: the proof above with J between 0 and 1."""
+        most = self.peak ** (beta - 1)
+        return -most / (beta - 1), most / beta
+
     @property
     def turning(self) -> float:
         """1 / ln M, where the derivative of b ln M - ln b is 0; never for M <= 1."""
@@ -159,6 +172,11 @@ class Gaussian(LocationScale):
     def _roundings(self, b: float) -> float:
         """M has three operations to a dimension."""
         return 8 + b * (abs(math.log(self.peak)) + 4 * (self.dimensions + 1))
+
+    def ends(self, beta: float) -> tuple[float, float]:
+        """M^b (J / beta - 1/b) and M^b J / beta with J = beta^(-dimensions / 2), the integral of (g / sup g)^b g."""
+        most, kept = self.peak ** (beta - 1), beta ** (-self.dimensions / 2) / beta
+        return most * (kept - 1 / (beta - 1)), most * kept
 
     def cure(self, epsilon: float, weight: float) -> str:
         """The smallest scale: 2 weight e ln M <= epsilon."""
@@ -190,6 +208,11 @@ class AnyDensity(LossRange):
 
     def _at(self, beta: float) -> float:
         return self.peak ** (beta - 1) * (1 / (beta - 1) + 1 / beta)
+
+    def ends(self, beta: float) -> tuple[float, float]:
+        """-M^b / b and M^b / beta, by the proof above."""
+        most = self.peak ** (beta - 1)
+        return -most / (beta - 1), most / beta
 
     def _roundings(self, b: float) -> float:
         return 8 + b * abs(math.log(self.peak))

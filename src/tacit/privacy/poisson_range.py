@@ -61,6 +61,11 @@ class CountsRange(LossRange):
         found = _certified(beta, table_limit(beta))
         return min(found, Probabilities().at(beta)) + 2 * ERROR / beta
 
+    def ends(self, beta: float) -> tuple[float, float]:
+        """Those of `Probabilities`, ERROR / beta further apart at each end, by the last proof above."""
+        low, high = Probabilities().ends(beta)
+        return low - ERROR / beta, high + ERROR / beta
+
 
 @lru_cache(maxsize=4096)
 def _certified(beta: float, limit: float) -> float:

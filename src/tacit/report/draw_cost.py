@@ -23,6 +23,4 @@ def about_sampler(calibrated: PosteriorDraws, budget: object) -> str:
     if gamma > 0 and isinstance(budget, ApproxDP):
         part = min(1.0, loss.settings.draws * gamma * (1 + math.exp(budget.epsilon)))
         return f"{found} That takes about {part / float(budget.delta):.0%} of delta."
-    if calibrated.noise_parameters.sampler == "rejection":
-        return f"{found} Exact draws take nothing of the budget, only time: how long depends on the rows."
-    return found
+    return f"{found} {loss.about_draws(dict(calibrated.noise_parameters.numbers))}".strip()

@@ -16,6 +16,7 @@ allows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,7 +42,7 @@ from tacit.schema import Schema
 from tacit.statistics.design import sign
 
 KEYS = ("beta", "weight", "density", "sigma_min")
-MOST_IN_CELLS = 4  # coefficients; each multiplies the cells by ten or twenty
+MOST_IN_CELLS = 4  # coefficients of a part; each multiplies the cells by ten or twenty
 _SD, _NETWORK_SD = 2.5, 1.0  # of a coefficient; of a weight (jewson2023, appendix B)
 
 
@@ -90,7 +91,10 @@ class BetaLoss(RowLoss):
             weight = allowed
         elif epsilon_of(self.density.loss_range, beta, weight) > epsilon:
             raise expected("weight", weight, f"to be at most {allowed:.6g} for {budget.symbols} with beta = {beta:.6g}")
-        return {"beta": float(beta), "weight": float(weight)}
+        found = {"beta": float(beta), "weight": float(weight)}
+        if self.sampler == "rejection" and not self.in_cells:
+            self._check_tries(found)
+        return found
 
     def _allowed(self, budget: Guarantee) -> float:
         """The largest epsilon of one draw with which all draws meet the budget; nearly, from below."""
@@ -118,19 +122,35 @@ class BetaLoss(RowLoss):
         return super().exact_event(numbers)
 
     @property
-    def sampler(self) -> str:
-        """A Markov chain, as the density is not log-concave; rejection where it is asked for and cells are few.
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Those of the design, where the coefficients are all there is."""
+        return self.rows.parts if self.density.linear_logistic else super().parts
 
-        Proof: of the second, that its draws are exact and never fail: `private_samplers.cell_rejection`. []
+    @property
+    def in_cells(self) -> bool:
+        """Whether rejection is that of `private_samplers.cell_rejection`, part by part, or from the prior."""
+        return self.density.linear_logistic and max(map(len, self.parts)) <= MOST_IN_CELLS
+
+    @property
+    def _from_prior(self) -> bool:
+        known = self.density.draws_prior and self.density.loss_range.ends(2.0) is not None
+        return known and self.settings.n is not None
+
+    @property
+    def sampler(self) -> str:
+        """A Markov chain, as the density is not log-concave; rejection where it is asked for and takes no age.
+
+        Proof: of rejection, that its draws are exact and never fail: `private_samplers.cell_rejection` and
+        `private_samplers.prior_rejection`. []
         """
         wanted = self.settings.sampler
         if wanted == "rejection":
-            if not (self.density.linear_logistic and len(self.parameters) <= MOST_IN_CELLS):
+            if not (self.in_cells or self._from_prior):
                 raise expected(
                     "sampler",
                     wanted,
                     f"to be mcmc for loss beta-divergence, but for logistic regressions of up to {MOST_IN_CELLS} "
-                    "coefficients",
+                    "coefficients and where few rows are declared as n",
                 )
             return "rejection"
         if wanted not in (None, "mcmc"):
@@ -142,11 +162,7 @@ class BetaLoss(RowLoss):
     ) -> Sequence[Sequence[float] | None]:
         """By rejection, the no-U-turn sampler, or particles; then from unbounded numbers to those that are released."""
         if self.sampler == "rejection":
-            from tacit.private_samplers.cell_rejection import draw_in_cells
-
-            said = {"beta": float(numbers["beta"]), "weight": float(numbers["weight"]), "sd": self.density.sd}
-            exact = draw_in_cells(*collected.arrays(), **said, draws=self.settings.draws, source=entropy)
-            return [[float(v) for v in draw] for draw in exact]
+            return self._rejected(numbers, collected, entropy)
         if self.density.rugged:
             from tacit.private_samplers.particle_draws import draw_by_particles as by_sampler
         else:
@@ -157,6 +173,64 @@ class BetaLoss(RowLoss):
         wide, k = self.density.wide, self.settings.draws
         found = by_sampler(bound, numbers, x, y, wide=wide, source=entropy, draws=k)
         return [self.released(draw) for draw in found]
+
+    def _rejected(self, numbers: LossParameters, collected: Any, entropy: Entropy) -> Sequence[Sequence[float] | None]:
+        x, y = collected.arrays()
+        k = self.settings.draws
+        if self.in_cells:
+            import numpy as np
+
+            from tacit.private_samplers.cell_rejection import draw_in_cells
+
+            said = {"beta": float(numbers["beta"]), "weight": float(numbers["weight"]), "sd": self.density.sd}
+            exact = np.empty((k, len(self.parameters)))
+            for part in self.parts:
+                exact[:, part] = draw_in_cells(x[:, part], y, **said, draws=k, source=entropy)
+            return [[float(v) for v in draw] for draw in exact]
+        from tacit.private_samplers.prior_rejection import draw_from_prior
+
+        bound, prior = replace(self, power=float(numbers["beta"])), self.density.prior_draws
+        least = self._ends(numbers)[0]
+        return [
+            self.released(draw)
+            for draw in draw_from_prior(bound, numbers, x, y, least=least, prior=prior, draws=k, source=entropy)
+        ]
+
+    def _ends(self, numbers: LossParameters) -> tuple[float, float]:
+        found = self.density.loss_range.ends(float(numbers["beta"]))
+        assert found is not None
+        return found
+
+    def _check_tries(self, numbers: LossParameters) -> None:
+        """Refuse rejection from the prior that nobody would wait for: what it costs is known before rows are read."""
+        from tacit.private_samplers.prior_rejection import MOST_WORK, most_rows
+
+        n, most = self.settings.n, most_rows(self._ends(numbers), float(numbers["weight"]))
+        if n is not None and n > most:
+            raise expected(
+                "n",
+                n,
+                f"to be at most {most} for sampler rejection at this budget: with more rows a draw may take more than "
+                f"{MOST_WORK:g} tries times rows",
+            )
+
+    def about_draws(self, numbers: LossParameters) -> str:
+        """Which of the two kinds of rejection it is, and what it costs."""
+        from tacit.private_samplers.prior_rejection import log_tries
+
+        if self.sampler != "rejection":
+            return ""
+        if not self.in_cells:
+            tries = math.exp(log_tries(self._ends(numbers), float(numbers["weight"]), self.settings.n or 0))
+            return (
+                "Draws are exact: by rejection from the prior, as the loss is bounded and rows are few. That takes "
+                f"nothing of the budget, and at most {tries:.2g} tries a draw are expected, whatever the rows are."
+            )
+        parts = f"the {len(self.parts)} parts that no row shares are drawn apart, " if len(self.parts) > 1 else ""
+        return (
+            f"Draws are exact: {parts}by rejection under certified envelopes on boxes. That takes nothing of the "
+            "budget, only time: how long depends on the rows."
+        )
 
     def released(self, draw: Any) -> list[float] | None:
         """A point as the numbers that are released; None where one is not finite."""

@@ -42,6 +42,20 @@ class BoundedLogisticLoss(LogisticLoss):
         return 2 * Fraction(self.bound)
 
     @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """All together: the ball ties them to each other."""
+        return (tuple(range(len(self.names))),)
+
+    def about_draws(self, numbers: LossParameters) -> str:
+        """What `ball_rejection` proves of the share that is accepted."""
+        share = cosh_share(self.bound, len(self.names))
+        return (
+            "Draws are exact: by rejection under a certified envelope. For every table at least "
+            f"{share:.1g} of the proposals are accepted that a Gaussian cut off at the ball would have. That takes "
+            "nothing of the budget, only time: how long depends on the rows."
+        )
+
+    @property
     def radius(self) -> float:
         """c / R, of the ball that theta is kept in."""
         return self.bound / math.sqrt(float_above(self.rows.norm_squared())) * (1 - 1e-12)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -79,6 +79,15 @@ class LogisticLoss(RowLoss):
             return precision * np.eye(len(theta)) + weight * (x.T * h) @ x
 
         return least
+
+    @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Those of the design."""
+        return self.rows.parts
+
+    def of_part(self, part: tuple[int, ...]) -> LogisticLoss:
+        """One loss for all parts of a size, so that its programs are compiled once."""
+        return replace(self, names=tuple(f"{i}" for i in range(len(part))))
 
     @property
     def most_rejected(self) -> int:

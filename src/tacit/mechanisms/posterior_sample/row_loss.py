@@ -92,8 +92,26 @@ class RowLoss(Loss):
 
     @property
     def most_rejected(self) -> int:
-        """Up to how many coefficients rejection is the default: envelopes fit worse with each."""
+        """Up to how many coefficients of a part rejection is the default: envelopes fit worse with each."""
         return 8
+
+    @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of theta in parts, each with columns of its own (`columns_of`), that no row has a say in two of:
+        given the rows they are independent, and `rejection` draws one after the other.
+
+        Proof: where a row's loss depends on theta through the part of its columns that are other than 0, and V is a sum
+        over parts, exp(-U) is a product of functions of one part each (`RowMap.parts`). []
+        """
+        return (tuple(range(len(self.parameters))),)
+
+    def columns_of(self, part: tuple[int, ...]) -> list[int]:
+        """The columns of x that a part stands for."""
+        return list(part)
+
+    def of_part(self, part: tuple[int, ...]) -> RowLoss:
+        """The loss of one part, of the rows' columns of this part."""
+        return self
 
     @property
     def start(self) -> Sequence[float] | None:
@@ -248,7 +266,10 @@ class RowLoss(Loss):
             raise expected("sampler", wanted, "to be rejection, langevin or mcmc for a regression")
         if wanted is not None:
             return wanted
-        able = self.convex and self.curvature_known and len(self.parameters) <= self.most_rejected
+        size = len(self.parameters)
+        if self.settings.assume is None:  # a plan that says it means a chain
+            size = max(map(len, self.parts))
+        able = self.convex and self.curvature_known and size <= self.most_rejected
         return "rejection" if able else "mcmc"
 
     @property
@@ -292,11 +313,30 @@ class RowLoss(Loss):
     def draw(
         self, numbers: LossParameters, collected: Any, n: int, entropy: Entropy
     ) -> Sequence[Sequence[float] | None]:
-        """By the sampler of the settings."""
+        """By the sampler of the settings; by rejection part by part."""
         from tacit.private_samplers.row_draws import draw_from_rows
 
         x, y = collected.arrays()
-        return draw_from_rows(self, numbers, x, y, entropy)
+        if self.sampler != "rejection" or len(self.parts) == 1:
+            return draw_from_rows(self, numbers, x, y, entropy)
+        found: list[list[float]] = [[0.0] * len(self.parameters) for _ in range(self.settings.draws)]
+        for part in self.parts:
+            for draw, own in zip(
+                found, draw_from_rows(self.of_part(part), numbers, x[:, self.columns_of(part)], y, entropy), strict=True
+            ):
+                for place, value in zip(part, own or [math.nan] * len(part), strict=True):
+                    draw[place] = value
+        return [draw if all(map(math.isfinite, draw)) else None for draw in found]
+
+    def about_draws(self, numbers: LossParameters) -> str:
+        """How draws by rejection are made and what that costs, for whoever approves a plan; else nothing."""
+        if self.sampler != "rejection":
+            return ""
+        parts = f"the {len(self.parts)} parts that no row shares are drawn apart, " if len(self.parts) > 1 else ""
+        return (
+            f"Draws are exact: {parts}by rejection under the tightest of three certified envelopes. That takes nothing "
+            "of the budget, only time: how long depends on the rows."
+        )
 
 
 @lru_cache(maxsize=512)

@@ -104,6 +104,20 @@ class RowMap:
         y = np.asarray(self.response.values(columns, _STEPS), np.float64)
         return x.reshape(rows, -1) / _STEPS, y / _STEPS
 
+    @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """The columns of the design in parts, of which a row is other than 0 in one alone.
+
+        Proof: a row has one code in every category, so two columns that ask for different codes of one category are
+        never both other than 0. Columns are joined where nothing excludes that they are; parts are what is joined by
+        a path. []
+        """
+        found: list[set[int]] = []
+        for j, column in enumerate(self.design):
+            joined = [one for one in found if any(_together(column, self.design[i]) for i in one)]
+            found = [*(one for one in found if one not in joined), {j}.union(*joined)]
+        return tuple(sorted(tuple(sorted(one)) for one in found))
+
     def norm_squared(self) -> Fraction:
         """The largest |x|^2 that any row can have.
 
@@ -130,6 +144,12 @@ class RowMap:
             holds = dict(zip(codes, chosen, strict=True))
             most = max(most, sum(all(holds[name] == code for name, code in c.levels) for c in self.design))
         return Fraction(most)
+
+
+def _together(first: DesignColumn, second: DesignColumn) -> bool:
+    """Whether both can be other than 0 in one row."""
+    codes = dict(first.levels)
+    return all(codes.get(name, code) == code for name, code in second.levels)
 
 
 class CollectedRows(Accumulator):

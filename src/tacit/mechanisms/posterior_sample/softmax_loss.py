@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.mechanisms.posterior_sample.loss import DrawSettings, LossParameters
@@ -96,6 +96,19 @@ class SoftmaxLoss(RowLoss):
             return whole.reshape(classes * size, classes * size)
 
         return least
+
+    @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Those of the design, for all levels of the response together."""
+        size = len(self.rows.design)
+        return tuple(tuple(k * size + j for k in range(self.classes) for j in part) for part in self.rows.parts)
+
+    def columns_of(self, part: tuple[int, ...]) -> list[int]:
+        return list(part[: len(part) // self.classes])
+
+    def of_part(self, part: tuple[int, ...]) -> SoftmaxLoss:
+        """One loss for all parts of a size, so that its programs are compiled once."""
+        return replace(self, names=tuple(f"{i}" for i in range(len(part))))
 
     @property
     def most_rejected(self) -> int:

@@ -116,6 +116,26 @@ class NormalDensity(BoundedDensity):
         on_sigma = (2 * self.shape + 2) * jnp.log(sigma) + self.scale / sigma**2
         return on_theta + on_sigma - jnp.log(sigma) - theta[-1]
 
+    @property
+    def draws_prior(self) -> bool:
+        """As for every density."""
+        return type(self).prior_potential is NormalDensity.prior_potential
+
+    def prior_draws(self, count: int, source: Any) -> Any:
+        """1 / sigma^2 is a gamma variable cut off above 1 / sigma_min^2: by inversion."""
+        import numpy as np
+        from scipy.special import gammainc, gammaincinv
+
+        from tacit.private_samplers.entropy_arrays import normals, uniforms
+
+        size = len(self.parameters)
+        found = self.sd * normals((count, size), source)
+        share = uniforms((count,), source) * gammainc(self.shape, self.scale / self.sigma_min**2)
+        with np.errstate(all="ignore"):
+            sigma = np.sqrt(self.scale / gammaincinv(self.shape, share))
+            found[:, -1] = np.log(np.maximum(sigma - self.sigma_min, 1e-16 * self.sigma_min))
+        return found
+
     def fitted(self, x: Any, y: Any) -> Any:
         """The least squares of few rows, not far outside the prior, at the middle of sigma's prior."""
         import numpy as np
@@ -162,6 +182,19 @@ class NormalOfSigma(NormalDensity):
         sigma = self.sigma_min + jnp.exp(theta[-1])
         squares = theta[:-1] @ theta[:-1] / (2 * self.sd**2)
         return super().prior_potential(theta) + squares * (sigma**-2 - 1) + len(self.coefficients) * jnp.log(sigma)
+
+    @property
+    def draws_prior(self) -> bool:
+        """As for every density."""
+        return type(self).prior_potential is NormalOfSigma.prior_potential
+
+    def prior_draws(self, count: int, source: Any) -> Any:
+        """As there, with the coefficients times sigma."""
+        import numpy as np
+
+        found = super().prior_draws(count, source)
+        found[:, :-1] *= self.sigma_min + np.exp(found[:, -1:])
+        return found
 
     @property
     def wide(self) -> Any:

@@ -77,6 +77,17 @@ class BoundedDensity(ABC):
         """-ln prior(theta) up to a constant: independent normal coefficients. Pure JAX."""
         return (theta @ theta) / (2 * self.sd**2)
 
+    @property
+    def draws_prior(self) -> bool:
+        """Whether `prior_draws` are from the prior of `prior_potential`: a subclass that changes one changes both."""
+        return type(self).prior_potential is BoundedDensity.prior_potential
+
+    def prior_draws(self, count: int, source: Any) -> Any:
+        """``count`` independent theta (count, size) from the prior, for `private_samplers.prior_rejection`."""
+        from tacit.private_samplers.entropy_arrays import normals
+
+        return self.sd * normals((count, len(self.parameters)), source)
+
     def released(self, theta: Any) -> Any:
         """The numbers that leave, in the order of ``parameters``, from a draw (size,)."""
         return theta
