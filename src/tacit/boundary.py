@@ -174,6 +174,7 @@ def partial(
     plan = as_plan(plan)
     check_name("dataset", dataset)
     measure = Measure.of(plan)
+    plan.calibrated_mechanism().check_here()
     rows = reader(data, plan, engine, progress)
     n, collected = rows.collect()
     assert isinstance(collected, Sums)

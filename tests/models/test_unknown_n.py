@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,14 +11,17 @@ import tacit
 from tacit.calibration.simulate import SeededEntropy
 from tacit.infer import method_name, posterior_arrays, problem_of
 from tacit.mechanisms.record_moves import UnitOfPrivacy
+from tacit.models import likelihood_model
 from tacit.models.registry import FAMILIES, SCORED
 from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.posterior.score_sites import score_sites
+from tacit.runtime.backend import float64
 from tacit.runtime.chain import SamplerSettings
 
 YES_NO = tacit.Schema(x=["no", "yes"])
 NUMBERS = tacit.Schema(y=(-10, 10), a=(-1, 1), b=(-1, 1))
 LEVELS = tacit.Schema(y=(-10, 10), a=(-1, 1), g=["p", "q"], x=["no", "yes"])
+ONE_ROUND = tacit.Newton(rounds=1, matrix=(0.5,))
 COUNTS = tacit.Schema(c=(0, 12), a=(-1, 1), g=[f"g{i}" for i in range(5)], y=(-10, 10))
 NARROW = {"a0": 20.0, "b0": 0.5, "psi0": 1.0, "nu0": 30.0, "kappa0": 20.0, "lambda0": (20.0, 5.0, 5.0)}
 
@@ -119,6 +124,24 @@ def test_intervals_hold_the_share_of_all_rows_in_200_tables(neighbours):
     assert not ((low < filled) & (high > filled)).any()
 
 
+def test_no_program_is_compiled_on_account_of_how_many_rows_there_are():
+    """Compiled programs are kept in files. Planted: one for just as many rows as there are, and none for no rows."""
+    schema = tacit.Schema(y=(-3, 3), a=(0, 5))
+    plan = tacit.Plan(tacit.StudentRegression("y ~ a"), schema, tacit.ZCDP(0.5, neighbours="add-remove"))
+    calibrated = plan.calibrated_mechanism()
+    program = likelihood_model._program(plan.model, schema)
+    assert program._cache_size() == 0
+    calibrated.check_here()
+    assert program._cache_size() == 1
+    for n in (0, 1, 5000):
+        tacit.privatize({"y": [1.0] * n, "a": [2.0] * n}, replace(plan, mechanism=ONE_ROUND), ledger=None)
+    assert program._cache_size() == 1
+    with float64():
+        given = plan.model.inputs({"y": np.ones(3), "a": np.ones(3)}, schema)
+        program(given, np.zeros(len(calibrated.sums.coordinates)))
+    assert program._cache_size() == 2
+
+
 def test_everyone_counts_once():
     """Of p's three rows one says yes, of q's two both, r has one that says no: 1/3 + 1 + 0 of 3 people, no noise."""
     data = {"who": list("pppqqr"), "x": ["yes", "no", "no", "yes", "yes", "no"]}
@@ -177,8 +200,7 @@ def test_scores_in_rounds_take_the_released_count_for_n(name):
     Planted: another count, with which n is another.
     """
     example = ROUNDS[name].examples()[0]
-    mechanism = tacit.Newton(rounds=1, matrix=(0.5,))
-    plan = tacit.Plan(example.model, example.schema, tacit.ZCDP(0.5, neighbours="add-remove"), mechanism)
+    plan = tacit.Plan(example.model, example.schema, tacit.ZCDP(0.5, neighbours="add-remove"), ONE_ROUND)
     calibrated = plan.calibrated_mechanism()
     (place,), entries = calibrated.row_entries, len(calibrated.entries)
 

@@ -18,7 +18,7 @@ from tacit.models.model import Method, Model, Prior
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import Round
 from tacit.runtime.chain import Arrays
-from tacit.schema import Schema
+from tacit.schema import Number, Schema
 from tacit.statistics.clipped_scores import ClippedScores, RowScores
 
 _BLOCK = 4096  # rows of one call; the last block is filled up, so that every row goes through one program
@@ -171,8 +171,20 @@ class ModelScores(RowScores):
         return self.model.covariates(self.schema)
 
     def check_here(self) -> None:
-        """Try the density on made-up rows."""
+        """Try the density on made-up rows, and compile the program that rows go through.
+
+        A compiled program is kept in a file: it has to be there whether the table has rows or not, where their number
+        is a secret. And what fails, fails before the charge.
+        """
+        import numpy as np
+
         self.model.try_out(self.schema)
+        declared = {name: self.schema.declared(name) for name in self.columns}
+        row = {
+            name: np.array([column.low]) if isinstance(column, Number) else np.zeros(1, np.int64)
+            for name, column in declared.items()
+        }
+        self.scores(row, (0.0,) * len(self.coordinates))
 
     def scores(self, columns: Mapping[str, Any], point: tuple[float, ...]) -> Any:
         """Block by block, one row after the other within a block.
