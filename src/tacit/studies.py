@@ -17,7 +17,15 @@ from tacit.baselines.objective_perturbation import ObjectivePerturbation as Obje
 from tacit.baselines.output_perturbation import OutputPerturbation as OutputPerturbation
 from tacit.baselines.ridge import minimiser as minimiser
 from tacit.errors import expected as expected
-from tacit.infer import check_settings, method_for, numbers_of, posterior_arrays, problem_of, summary_of
+from tacit.infer import (
+    check_settings,
+    method_for,
+    numbers_of,
+    posterior_arrays,
+    problem_of,
+    summary_of,
+    with_prior_of,
+)
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss as BetaLoss
 from tacit.mechanisms.posterior_sample.loss import DrawSettings as DrawSettings
 from tacit.mechanisms.targets.beta_densities import BernoulliDensity as BernoulliDensity
@@ -107,6 +115,7 @@ def posteriors(
         raise expected("evidence", len(evidence), "to say its number of rows")
     problem = problem_of(first.plan, prior, first.n)
     chosen = method_for(problem, method)
+    problem = with_prior_of(problem, chosen)
     if isinstance(first, Reports):
         model = first.plan.model
         groups = [one.groups[0] for one in evidence if isinstance(one, Reports)]

@@ -250,6 +250,7 @@ def _restated(
         lambda0=None if lambda0 is None else _tuple(np.broadcast_to(lambda0, (p,)) * by_coefficient**2),
         b0=prior.b0 * response**2,
         effect=None if prior.effect is None else prior.effect * response,
+        total=prior.total * response,
         m0=_tuple(np.broadcast_to(prior.m0, (d,)) * numbers),
         psi0=_tuple(np.broadcast_to(prior.psi0, (d,)) * np.square(numbers)),
     )

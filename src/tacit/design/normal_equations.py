@@ -110,7 +110,11 @@ def _prior_precision(model: LinearRegression, plan: Plan, prior: LinearPrior, ta
     said = prior.of_coefficients(design)
     centre = table.matrix.mean(axis=0) if design.formula.intercept else np.zeros(len(table.theta))
     statements = said.statements(centre)
-    precisions = said.precisions(np.mean((table.matrix - centre) ** 2, axis=0), float(table.sigma or 1.0) ** 2)
+    variance = float(table.sigma or 1.0) ** 2
+    # where the prior learns which share is explained, that of the table
+    explained = float(np.var(table.matrix @ table.theta)) / variance
+    squares = np.mean((table.matrix - centre) ** 2, axis=0)
+    precisions = said.precisions(squares, variance, max(explained, 1e-3))
     return (statements.T * precisions) @ statements
 
 
@@ -118,5 +122,10 @@ def _prior_sd_of_sigma(prior: LinearPrior) -> float:
     """Half of the range between the quantiles of sigma at 2.5% and 97.5%, over 1.96."""
     from scipy.special import gammaincinv
 
+    if prior.explained is not None:
+        rng = np.random.default_rng(0)
+        drawn = prior.total * np.abs(rng.standard_normal(10_000)) * np.sqrt(1 - rng.beta(*prior.explained, 10_000))
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        return float(high - low) / WIDTH
     low, high = (np.sqrt(prior.b0 / max(gammaincinv(prior.a0, q), 1e-200)) for q in (0.975, 0.025))
     return float(high - low) / WIDTH

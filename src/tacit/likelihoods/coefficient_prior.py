@@ -4,13 +4,14 @@ p independent statements about linear functions of the p coefficients, V theta ~
 c the mean of the design vector and s_j^2 the variance of its column j (latent numbers, in the same joint posterior),
 
     V          = rows + lifted c'                                    a lifted row speaks of the predictor at the means
-    precisions = fixed + alone (s^2 + 0.001) + (by_sigma + by_spread (s^2 + 0.001)) / sigma^2
+    precisions = fixed + alone (s^2 + 0.001) + (by_sigma + (by_spread + shared / W) (s^2 + 0.001)) / sigma^2
 
-where sigma^2 = 1 if a family has none.
+where sigma^2 = 1 if a family has none, and W is one more unknown.
 
 So by_spread = 1 / k^2 says that theta_j has about the standard deviation k sigma / s_j: a covariate's whole effect,
 from one standard deviation below its mean to one above, is about 2 k sigma, whatever its bounds are. alone = 1 / e^2
-says about e / s_j, whatever sigma is: then noise that could be a large effect does not speak for a small sigma. The
+says about e / s_j, whatever sigma is: then noise that could be a large effect does not speak for a small sigma.
+shared = k for each of k columns says that they explain about W times as much variance as sigma^2, together. The
 0.001 keeps the prior proper for a column, mapped to [-1, 1], that hardly varies.
 """
 
@@ -34,40 +35,39 @@ class CoefficientPrior(NamedTuple):
     by_sigma: Any
     by_spread: Any
     alone: Any = np.zeros(1)
+    shared: Any = np.zeros(1)
 
     @property
     def plain(self) -> bool:
         """Whether it depends on no moment of the columns."""
-        return not (self.lifted.any() or self.by_spread.any() or self.alone.any())
+        return not (self.lifted.any() or self.by_spread.any() or self.alone.any() or self.shared.any())
 
     @property
     def scaled(self) -> bool:
         """Whether every precision is a multiple of 1 / sigma^2, so that the prior is conjugate given the design."""
-        return not (self.fixed.any() or self.alone.any())
+        return not (self.fixed.any() or self.alone.any() or self.shared.any())
 
     def statements(self, centre: Any) -> Any:
         """V."""
         return self.rows + self.lifted[:, None] * centre
 
-    def precisions(self, squares: Any, variance: Any = 1.0) -> Any:
-        """Of the statements."""
-        return (
-            self.fixed
-            + self.alone * (squares + _LEAST)
-            + (self.by_sigma + self.by_spread * (squares + _LEAST)) / variance
-        )
+    def precisions(self, squares: Any, variance: Any = 1.0, ratio: Any = 1.0) -> Any:
+        """Of the statements; ``ratio`` is W."""
+        spread = squares + _LEAST
+        by_spread = self.by_spread * spread + self.shared * spread / ratio
+        return self.fixed + self.alone * spread + (self.by_sigma + by_spread) / variance
 
-    def normal(self, centre: Any, squares: Any, variance: Any = 1.0) -> tuple[Any, Any, Any]:
+    def normal(self, centre: Any, squares: Any, variance: Any = 1.0, ratio: Any = 1.0) -> tuple[Any, Any, Any]:
         """Mean and precision matrix of theta, and the logarithm of the latter's determinant."""
-        v, precisions = self.statements(centre), self.precisions(squares, variance)
+        v, precisions = self.statements(centre), self.precisions(squares, variance, ratio)
         # Without named coefficients V differs from the identity in one row, whose first number is 1.
         volume = 0.0 if self.scaled else 2 * jnp.linalg.slogdet(v)[1]
         mean = jnp.linalg.solve(v, self.means) if np.any(self.means) else np.zeros(len(self.means))
         return mean, (v.T * precisions) @ v, volume + jnp.sum(jnp.log(precisions))
 
-    def place(self, t: Any, centre: Any, squares: Any, variance: Any = 1.0) -> Any:
+    def place(self, t: Any, centre: Any, squares: Any, variance: Any = 1.0, ratio: Any = 1.0) -> Any:
         """theta made of p numbers t, which are standard normal under the prior."""
-        spread = t / jnp.sqrt(self.precisions(squares, variance))
+        spread = t / jnp.sqrt(self.precisions(squares, variance, ratio))
         return jnp.linalg.solve(self.statements(centre), self.means + spread)
 
     def unplace(self, theta: Any, centre: Any, squares: Any, variance: Any = 1.0) -> Any:

@@ -30,7 +30,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from tacit.likelihoods.coefficient_prior import CoefficientPrior
-from tacit.likelihoods.response import Fit, ResponsePrior, Update, draw, log_evidence, update
+from tacit.likelihoods.response import ExplainedShare, Fit, ResponsePrior, Update, draw, log_evidence, update
 
 
 class GramPriorParameters(NamedTuple):
@@ -45,6 +45,7 @@ class GramPriorParameters(NamedTuple):
     a0: Any
     b0: Any
     coefficients: CoefficientPrior | None = None
+    share: ExplainedShare | None = None
 
     @property
     def response(self) -> ResponsePrior:
@@ -53,7 +54,7 @@ class GramPriorParameters(NamedTuple):
         if said is None:
             rows, nothing = np.linalg.cholesky(np.asarray(self.lambda0, float)).T, np.zeros(len(self.mu0))
             said = CoefficientPrior(rows, nothing, rows @ self.mu0, nothing, nothing + 1, nothing)
-        return ResponsePrior(said, self.a0, self.b0, intercept=True)
+        return ResponsePrior(said, self.a0, self.b0, intercept=True, share=self.share)
 
 
 class Centred(NamedTuple):

@@ -18,6 +18,16 @@ is an unknown of its own. With Q = G / sigma^2 + P the sums then say of it, up t
 
 and theta given sigma^2 is normal with precision Q. sigma^2 is written as v exp(width e), v about where it is largest
 and width = sqrt(2 / (N + 2 a0)), so that e has about a standard normal distribution whatever the sums are.
+
+Where coefficients share a prior that says how much of the response they explain, W = exp(2 h) is one more unknown:
+
+    tau^2 = sigma^2 (1 + W),  tau ~ half-normal(total),  W / (1 + W) ~ Beta(a, b),  theta_j ~ N(., W sigma^2/(k s_j^2))
+
+for k of them, s_j^2 the variance of column j in the rows. tau^2 is about the variance of the response, and W / (1 + W)
+the share of it that is explained, however many coefficients there are. A prior of theta that is fixed in units of sigma
+says beforehand that nearly all is explained, the more so the more coefficients there are; noise that could be an effect
+is then taken for one, and sigma comes out too small. In given_sigma, a0 = -1/2 and b0 = 0 leave
+sigma = tau / (1 + W)^(1/2) flat, and the rest of both densities stands beside.
 """
 
 from __future__ import annotations
@@ -33,22 +43,49 @@ from jax.scipy.special import gammaln
 from tacit.likelihoods.coefficient_prior import CoefficientPrior, column_moments
 
 
+class ExplainedShare(NamedTuple):
+    """The numbers of the Beta distribution of the explained share, and the scale of tau."""
+
+    a: float
+    b: float
+    total: float
+
+    def log_density(self, variance: Any, h: Any) -> Any:
+        """Of log sigma^2 and h, less sigma's own power."""
+        share = self.a * jax.nn.log_sigmoid(2 * h) + self.b * jax.nn.log_sigmoid(-2 * h)
+        return share - jax.nn.log_sigmoid(-2 * h) / 2 - variance * (1 + ratio_of(h)) / (2 * self.total**2)
+
+
+def ratio_of(h: Any) -> Any:
+    """W, kept finite."""
+    return jnp.exp(jnp.minimum(2 * h, 60.0))
+
+
 class ResponsePrior(NamedTuple):
-    """sigma^2 ~ IG(a0, b0), theta as ``coefficients`` say; ``intercept`` if the first column is the constant."""
+    """sigma^2 ~ IG(a0, b0), theta as ``coefficients`` say; ``intercept`` if the first column is the constant.
+
+    Where there is a ``share``, it takes the place of IG(a0, b0), and a0 = -1/2, b0 = 0.
+    """
 
     coefficients: CoefficientPrior
     a0: Any
     b0: Any
     intercept: bool
+    share: ExplainedShare | None = None
 
     @property
     def scaled(self) -> bool:
         """Whether the prior is conjugate given the design, so that sigma is integrated out."""
-        return self.coefficients.scaled
+        return self.coefficients.scaled and self.share is None
 
-    def normal(self, gram: Any, n: Any, variance: Any) -> tuple[Any, Any, Any]:
+    @property
+    def unknowns(self) -> int:
+        """How many unknowns there are beside the sums: none, e, or e and h."""
+        return 0 if self.scaled else 1 if self.share is None else 2
+
+    def normal(self, gram: Any, n: Any, variance: Any, ratio: Any = 1.0) -> tuple[Any, Any, Any]:
         """Mean and precision of theta, and the logarithm of the determinant of the latter."""
-        return self.coefficients.normal(*column_moments(gram, n, intercept=self.intercept), variance)
+        return self.coefficients.normal(*column_moments(gram, n, intercept=self.intercept), variance, ratio)
 
 
 class Fit(NamedTuple):
@@ -97,7 +134,10 @@ def log_evidence(found: Update) -> Any:
 
 
 def log_response(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> Any:
-    """The log density of (sums given X), or of (sums given X, e) where sigma is an unknown of its own."""
+    """The log density of (sums given X), or of (sums given X, e) where sigma is an unknown of its own.
+
+    ``e`` (unknowns,) has h after e where there is one.
+    """
     return log_evidence(update(fits, n, prior)) if prior.scaled else given_sigma(fits, n, prior, e).log_evidence
 
 
@@ -137,12 +177,13 @@ _NEARER = 2  # steps towards the likeliest sigma^2
 
 
 def given_sigma(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> GivenSigma:
-    """Theta given e, which stands for sigma^2, and the log density of (sums given X, e); ``n`` is that of all sites."""
+    """Theta given e (and h), which stand for sigma^2 (and W), and the log density of (sums given X, e, h)."""
     gram, estimate, rss = together(fits)
     weight = n + 2 * prior.a0
+    ratio = 1.0 if prior.share is None else ratio_of(e[1])
 
     def at(variance: Any) -> tuple[Any, ...]:
-        mean, precision, log_prior = prior.normal(gram, n, variance)
+        mean, precision, log_prior = prior.normal(gram, n, variance, ratio)
         root = jnp.linalg.cholesky(gram / variance + precision)
         away = precision @ (estimate - mean)
         correction = cho_solve((root, True), away)
@@ -151,24 +192,29 @@ def given_sigma(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> GivenSigma:
     centre = (rss + 2 * prior.b0) / weight
     for _ in range(_NEARER):  # a prior that the rows contradict makes them scatter more
         centre = (rss + 2 * prior.b0 + centre * at(centre)[2]) / weight
-    variance = centre * jnp.exp(jnp.sqrt(2 / weight) * e)
+    variance = centre * jnp.exp(jnp.sqrt(2 / weight) * e[0])
     root, mean, far, log_prior = at(variance)
     log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
     value = -weight / 2 * jnp.log(variance) - (rss + 2 * prior.b0) / (2 * variance) + (log_prior - log_det - far) / 2
+    if prior.share is not None:
+        value = value + prior.share.log_density(variance, e[1])
     return GivenSigma(root, mean, variance, value)
 
 
-_GRID = np.linspace(-14.0, 14.0, 561)
+_GRIDS = {1: [np.linspace(-14.0, 14.0, 561)], 2: [np.linspace(-8.0, 8.0, 129), np.linspace(-10.0, 10.0, 201)]}
 
 
 def draw_e(key: Any, fits: Fit, n: Any, prior: ResponsePrior, draws: int) -> Any:
-    """e given the sums alone, on a fine grid and uniform between its points; zeros where nothing depends on it."""
+    """The unknowns (draws, unknowns) given the sums alone, on a fine grid and uniform between its points."""
     if prior.scaled:
-        return jnp.zeros(draws)
-    logs = jax.vmap(lambda e: given_sigma(fits, n, prior, e).log_evidence)(_GRID)
+        return jnp.zeros((draws, 0))
+    grids = _GRIDS[prior.unknowns]
+    points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))
+    logs = jax.vmap(lambda e: given_sigma(fits, n, prior, e).log_evidence)(points)
     for_point, for_step = jax.random.split(key)
-    points = jnp.asarray(_GRID)[jax.random.categorical(for_point, logs, shape=(draws,))]
-    return points + (_GRID[1] - _GRID[0]) * (jax.random.uniform(for_step, (draws,)) - 0.5)
+    steps = np.array([grid[1] - grid[0] for grid in grids])
+    found = jnp.asarray(points)[jax.random.categorical(for_point, logs, shape=(draws,))]
+    return found + steps * (jax.random.uniform(for_step, found.shape) - 0.5)
 
 
 def draw(key: Any, found: Update) -> dict[str, Any]:

@@ -10,7 +10,15 @@ from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
 from tacit.models.gram_layout import check_latent, free_grams, from_gram_part, noisy_grams
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
-from tacit.models.linear_gibbs import augment, gibbs_noisy, gibbs_prior, gibbs_update, individual, plain_design
+from tacit.models.linear_gibbs import (
+    CONJUGATE_METHODS,
+    augment,
+    gibbs_noisy,
+    gibbs_prior,
+    gibbs_update,
+    individual,
+    plain_design,
+)
 from tacit.models.linear_prior import LinearPrior
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior, Problem
@@ -76,7 +84,18 @@ class LinearRegression(Regression, LocalModel):
 
     def default_prior(self, schema: Schema) -> LinearPrior:
         """Weak and data-free: coefficients know the spread of their columns (`LinearPrior`)."""
-        return LinearPrior.default(self.design(schema))
+        return LinearPrior.conjugate(self.design(schema))
+
+    def changed_prior(self, default: Prior, changes: Mapping[str, Any], schema: Schema) -> Prior:
+        """As in every regression, and numbers of a conjugate prior change that one."""
+        assert isinstance(default, LinearPrior)
+        return super().changed_prior(default.changed_base(changes, self.design(schema)), changes, schema)
+
+    def prior_for_method(self, prior: Prior, schema: Schema, method: str) -> Prior:
+        """The methods that take conjugate priors alone have a default prior of their own."""
+        if method in CONJUGATE_METHODS and prior == self.default_prior(schema):
+            return LinearPrior.conjugate(self.design(schema))
+        return prior
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
         """Theta and sigma, and the normal distribution of the covariates, whose moments stand for those of endless
@@ -98,17 +117,22 @@ class LinearRegression(Regression, LocalModel):
         assert isinstance(prior, LinearPrior)
         if not prior.tied:
             return super().draw_together(prior, schema, n, rng)
-        design = self.design(schema)
+        design, most = self.design(schema), _FEW_OUTSIDE * n
 
-        def once() -> tuple[Arrays, Arrays]:
+        def once(few: int = 0) -> tuple[Arrays, Arrays] | None:
             distribution, t = prior.draw_law(design, rng)
             rows, cells = self._covariates(distribution, schema, n, rng)
+            if few and any(_outside(rows[name][:few], schema, name) > most for name in rows):
+                return None
             moments = _moments(design, self._matrix(cells, schema, n))
             parameters = {"theta": prior.place(design, distribution["sigma"], *moments, t), **distribution}
             return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
 
-        tries = (once() for _ in range(_TRIES))
-        return next((one for one in tries if largest_share_outside(one[1], schema) <= _FEW_OUTSIDE), None) or once()
+        tries = (once(_FIRST) for _ in range(_TRIES))
+        kept = (one for one in tries if one and largest_share_outside(one[1], schema) <= _FEW_OUTSIDE)
+        found = next(kept, None) or once()
+        assert found is not None
+        return found
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Numbers from the normal distribution of the covariates, levels with equal probabilities, the response from
@@ -268,7 +292,18 @@ class LinearRegression(Regression, LocalModel):
 
 
 _MADE_UP = 500  # rows
-_TRIES, _FEW_OUTSIDE = 1000, 0.002  # draws of parameters and rows; the share of a column's values outside its bounds
+_TRIES, _FEW_OUTSIDE = 5000, 0.002  # draws of parameters and rows; the share of a column's values outside its bounds
+_FIRST = 100  # rows of which so many outside leave no need to look at the others
+
+
+def _outside(values: Any, schema: Schema, name: str) -> int:
+    """How many values of a column of numbers lie outside its bounds."""
+    import numpy as np
+
+    column: Any = schema.declared(name)
+    if isinstance(column, Category):
+        return 0
+    return int(np.sum((values < column.low) | (values > column.high)))
 
 
 def _moments(design: DesignMatrix, matrix: Any) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +16,7 @@ from tacit.statistics.design import Scaled
 if TYPE_CHECKING:
     from tacit.likelihoods.coefficient_prior import CoefficientPrior
     from tacit.likelihoods.conjugate_gram import GramPriorParameters
-    from tacit.likelihoods.response import ResponsePrior
+    from tacit.likelihoods.response import ExplainedShare, ResponsePrior
 
 _TYPICAL = 0.01  # about what a default prior comes to; where chains start depends on it
 
@@ -26,9 +27,14 @@ class LinearPrior(Prior):
 
     sigma^2 ~ IG(a0, b0),    Sigma_x ~ IW(diag(psi0), nu0),    mu_x | Sigma_x ~ N(m0, Sigma_x / kappa0).
 
-    A coefficient other than the intercept has mean ``mu0`` and about the standard deviation ``slope`` sigma / s_j, s_j
-    the standard deviation of its column in the rows, whatever the bounds (`coefficient_prior`). The expected response
-    at the covariates' means is N(mu0, (``level`` sigma)^2). Where ``effect`` is given, a coefficient has about the
+    Where ``explained`` is given, as in the default, the share R of the response's variance that is explained is
+    Beta(explained), its standard deviation tau is half-normal with the scale ``total``, and sigma = tau (1 - R)^(1/2)
+    in place of IG(a0, b0). Each of k coefficients other than the intercept then has mean ``mu0`` and about the standard
+    deviation tau (R / k)^(1/2) / s_j, s_j the standard deviation of its column in the rows, whatever the bounds
+    (`coefficient_prior`); the expected response at the covariates' means is N(mu0, (2 ``total``)^2).
+
+    Else a coefficient has about the standard deviation ``slope`` sigma / s_j, and that response is
+    N(mu0, (``level`` sigma)^2). Where ``effect`` is given, a coefficient has about the
     standard deviation ``effect`` / s_j, and that response N(mu0, (2 ``effect``)^2), whatever sigma is. Where
     ``lambda0`` is given, theta | sigma^2 ~ N(mu0, sigma^2 diag(lambda0)^-1) instead; the methods that sample rows, and
     Gibbs sampling, take no other prior.
@@ -50,16 +56,20 @@ class LinearPrior(Prior):
     level: float = 10.0
     effect: float | None = None
     coefficients: tuple[Statement, ...] = ()
+    explained: tuple[float, float] | None = None
+    total: float = 0.5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coefficients", as_statements(self.coefficients))
-        for name in ("mu0", "lambda0", "m0", "psi0"):
+        for name in ("mu0", "lambda0", "m0", "psi0", "explained"):
             value = getattr(self, name)
             if isinstance(value, list):
                 object.__setattr__(self, name, tuple(value))
-        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0", "slope", "level", "effect"):
+        if self.explained is not None and (not isinstance(self.explained, tuple) or len(self.explained) != 2):
+            raise expected("prior explained", self.explained, "to be the two numbers of a Beta distribution")
+        for name in ("lambda0", "a0", "b0", "kappa0", "nu0", "psi0", "slope", "level", "effect", "explained", "total"):
             value = getattr(self, name)
-            if name in ("lambda0", "effect") and value is None:
+            if name in ("lambda0", "effect", "explained") and value is None:
                 continue
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1e300:
@@ -72,7 +82,28 @@ class LinearPrior(Prior):
 
     @classmethod
     def default(cls, design: DesignMatrix) -> Self:
-        """Weak, from the number of covariates alone.
+        """Weak, from the number of covariates alone, and it knows how far columns and response spread in the rows.
+
+        The explained share is Beta(1/2, 1/2), so that one of 1% and one of 99% are both ordinary. The scale of tau is
+        half of what bounds allow. Covariates: the mean has a large standard deviation beside the column's own, and that
+        is about 0.12, from 0.05 to 0.6 with a probability of 95%.
+        """
+        d = _covariates(design)
+        return cls(
+            mu0=0.0,
+            lambda0=None,
+            a0=3.0,
+            b0=3.0 * 0.26**2 / 3,
+            m0=0.0,
+            kappa0=0.1,
+            nu0=d + 1.0,
+            psi0=0.02,
+            explained=(0.5, 0.5),
+        )
+
+    @classmethod
+    def conjugate(cls, design: DesignMatrix) -> Self:
+        """The default of Gibbs sampling and of methods that sample rows. It holds large effects back in wide bounds.
 
         Covariates: predictive t with 5 degrees of freedom and scale 0.24, so that 99% lie in [-1, 1] (the 99.5% point
         of t_5 is 4.03). Response: sigma^2, the intercept and all slopes together contribute equal shares of a
@@ -100,7 +131,16 @@ class LinearPrior(Prior):
     @property
     def tied(self) -> bool:
         """Whether coefficients know the spread of their columns, so that the rows' own moments are part of it."""
-        return self.lambda0 is None
+        return self.lambda0 is None or self.explained is not None
+
+    def changed_base(self, changes: Collection[str], design: DesignMatrix) -> LinearPrior:
+        """What ``changes`` to some numbers are made to: the other default, where they are of a prior of its kind."""
+        others = [name for name in ("lambda0", "slope", "level", "effect", "a0", "b0") if name in changes]
+        if "explained" not in changes and "total" not in changes:
+            return self.conjugate(design) if others else self
+        if others:
+            raise expected("prior", others[0], "to be left out beside explained and total, which take its place")
+        return self.default(design)
 
     def check_conjugate(self, method: str) -> None:
         """Refuse a prior that a method of rows, or Gibbs sampling, does not know."""
@@ -123,16 +163,24 @@ class LinearPrior(Prior):
             psi0=np.diag(_spread("psi0", self.psi0, d)),
             mu0=_spread("mu0", self.mu0, p),
             lambda0=np.diag(_spread("lambda0", _TYPICAL if self.lambda0 is None else self.lambda0, p)),
-            a0=self.a0,
-            b0=self.b0,
+            a0=self.a0 if self.explained is None else -0.5,
+            b0=self.b0 if self.explained is None else 0.0,
             coefficients=self.of_coefficients(design),
+            share=self._share(),
         )
+
+    def _share(self) -> ExplainedShare | None:
+        from tacit.likelihoods.response import ExplainedShare
+
+        return None if self.explained is None else ExplainedShare(*self.explained, self.total)
 
     def response(self, design: DesignMatrix) -> ResponsePrior:
         """The part of the prior that is about the response."""
         from tacit.likelihoods.response import ResponsePrior
 
-        return ResponsePrior(self.of_coefficients(design), self.a0, self.b0, design.formula.intercept)
+        share = self._share()
+        a0, b0 = (self.a0, self.b0) if share is None else (-0.5, 0.0)
+        return ResponsePrior(self.of_coefficients(design), a0, b0, design.formula.intercept, share)
 
     def of_coefficients(self, design: DesignMatrix) -> CoefficientPrior:
         """The statements about the coefficients."""
@@ -142,9 +190,13 @@ class LinearPrior(Prior):
 
         p = len(design.columns)
         rows, lifted, fixed = np.eye(p), np.zeros(p), np.zeros(p)
-        alone = np.zeros(p)
+        alone, shared = np.zeros(p), np.zeros(p)
         means, by_sigma, by_spread = np.array(_spread("mu0", self.mu0, p)), np.zeros(p), np.full(p, self.slope**-2)
-        if self.lambda0 is not None:
+        if self.explained is not None:
+            shared, by_spread = np.full(p, float(max(1, p - design.formula.intercept))), np.zeros(p)
+            if design.formula.intercept:
+                rows[0], lifted[0], fixed[0], shared[0] = 0.0, 1.0, (2 * self.total) ** -2, 0.0
+        elif self.lambda0 is not None:
             by_sigma, by_spread = np.array(_spread("lambda0", self.lambda0, p)), np.zeros(p)
         elif self.effect is not None:
             alone, by_spread = np.full(p, self.effect**-2), np.zeros(p)
@@ -154,29 +206,39 @@ class LinearPrior(Prior):
             rows[0], lifted[0], by_sigma[0], by_spread[0] = 0.0, 1.0, self.level**-2, 0.0
         for place, (row, mean, sd) in in_mapped_units(self.coefficients, design, design.number_response).items():
             rows[place], means[place], fixed[place] = row, mean, sd**-2
-            lifted[place] = by_sigma[place] = by_spread[place] = alone[place] = 0.0
-        return CoefficientPrior(rows, lifted, means, fixed, by_sigma, by_spread, alone)
+            lifted[place] = by_sigma[place] = by_spread[place] = alone[place] = shared[place] = 0.0
+        return CoefficientPrior(rows, lifted, means, fixed, by_sigma, by_spread, alone, shared)
 
-    def draw_law(self, design: DesignMatrix, rng: Any) -> tuple[Arrays, Any]:
-        """One draw of sigma, mu_x and Sigma_x, and the standard normal numbers that theta is made of."""
+    def draw_law(self, design: DesignMatrix, rng: Any) -> tuple[Arrays, tuple[Any, float]]:
+        """One draw of sigma, mu_x and Sigma_x, and what theta is made of: standard normal numbers, and the ratio of the
+        explained variance to sigma^2.
+        """
         import numpy as np
 
         d = _covariates(design)
         if self.nu0 <= d - 1:
             raise expected("prior nu0", self.nu0, f"to be above {d - 1}")
-        variance, t = self.b0 / rng.gamma(self.a0), rng.standard_normal(len(design.columns))
+        ratio = 1.0
+        if self.explained is None:
+            variance = self.b0 / rng.gamma(self.a0)
+        else:
+            share, tau = rng.beta(*self.explained), self.total * abs(rng.standard_normal())
+            rest = max(1 - share, 1e-12)
+            variance, ratio = tau**2 * rest, max(share / rest, 1e-12)
+        t = rng.standard_normal(len(design.columns))
         # Bartlett: A lower triangular with chi variates on its diagonal; (L A^-T)(L A^-T)' is inverse Wishart.
         a = np.tril(rng.standard_normal((d, d)), -1) + np.diag(np.sqrt(rng.chisquare(self.nu0 - np.arange(d))))
         half = np.linalg.solve(a, np.diag(np.sqrt(_spread("psi0", self.psi0, d)))).T
         mean = _spread("m0", self.m0, d) + half @ rng.standard_normal(d) / np.sqrt(self.kappa0)
-        return {"sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}, t
+        return {"sigma": np.sqrt(variance), "mu_x": mean, "Sigma_x": half @ half.T}, (t, ratio)
 
-    def place(self, design: DesignMatrix, sigma: float, centre: Any, squares: Any, t: Any) -> Any:
-        """Theta made of t, given sigma and the mean and the variance of each column of the design."""
+    def place(self, design: DesignMatrix, sigma: float, centre: Any, squares: Any, made_of: tuple[Any, float]) -> Any:
+        """Theta made of the numbers of `draw_law`, given sigma and the mean and variance of each column."""
         import numpy as np
 
-        said = self.of_coefficients(design)
-        return np.linalg.solve(said.statements(centre), said.means + t / np.sqrt(said.precisions(squares, sigma**2)))
+        said, (t, ratio) = self.of_coefficients(design), made_of
+        precisions = said.precisions(squares, sigma**2, ratio)
+        return np.linalg.solve(said.statements(centre), said.means + t / np.sqrt(precisions))
 
 
 def _covariates(design: DesignMatrix) -> int:

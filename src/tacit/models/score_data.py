@@ -99,6 +99,28 @@ def warnings(reach: Any, misfit: Any, entries: int) -> list[str]:
     return found
 
 
+def separated(spread: Any, theta: Any) -> str | None:
+    """Why no interval of a logistic regression can be trusted, where covariates separate the responses nearly: from
+    draws of ``spread`` (draws,), the standard deviation of the rows' linear predictors, and of ``theta`` (draws, p).
+
+    There nearly every row is predicted with certainty, and only the few rows between say how far the coefficients go.
+    As they go on, what such rows say falls as fast as the predictor at their place grows, which a release does not
+    show; that of a normal stand-in falls less. It does no harm where the predictor is known to within less than a unit
+    everywhere within the bounds: information changes by a factor of e per unit at most.
+    """
+    certain = float(np.quantile(spread, 0.025))
+    doubt = float(np.std(np.sum(np.abs(theta[:, 1:]), axis=1)))
+    if certain <= SEPARATED or doubt <= DOUBT:
+        return None
+    return (
+        f"Expected the covariates not to separate the responses nearly (linear predictors vary by {certain:.1f} and "
+        f"more; above {SEPARATED:g} almost every row is predicted with certainty): few rows say how large the "
+        "coefficients are, and a release does not show which. Take fewer covariates, or give coefficients a narrower "
+        "prior; anyway=True or --anyway shows these draws."
+    )
+
+
+SEPARATED, DOUBT = 4.0, 0.7
 REACH = 1.0  # beyond it the linear predictor of a usual row is further from the anchor than the anchored link carries
 
 

@@ -74,7 +74,8 @@ def _score(problem: Problem, settings: SamplerSettings) -> Chain:
 
     def chain(key: Any, packed: Any) -> tuple[Arrays, Arrays]:
         found, info = drawn(key, packed)
-        worst = {name: found[name].reshape(len(found[name]), -1).max(axis=1) for name in ("reach", "misfit")}
+        shown = ("reach", "misfit", "spread") if link.kind == "logistic" else ("reach", "misfit")
+        worst = {name: found[name].reshape(len(found[name]), -1).max(axis=1) for name in shown}
         return {"theta": found["theta"]}, {**info, **worst}
 
     # All that differs between releases is among the numbers: n, points, scales, anchors.

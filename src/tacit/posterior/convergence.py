@@ -23,11 +23,21 @@ def failure_of(posterior: Posterior) -> str | None:
     elif (worst := _largest_r_hat(posterior)) > _FAILED_R_HAT and worst > (most := _r_hat_by_chance(posterior)):
         what = f"to agree (largest R-hat {worst:.3f}, above {max(_FAILED_R_HAT, most):.3g})"
     if what is None:
-        return None
+        return _separated(posterior)
     return (
         f"Expected the chains of method {posterior.method!r} {what}: try more warmup and draws, another method, or a "
         "prior that says more; the release is as good as before, and anyway=True or --anyway shows these draws."
     )
+
+
+def _separated(posterior: Posterior) -> str | None:
+    spread = posterior.diagnostic("spread")
+    if spread is None:
+        return None
+    from tacit.models.score_data import separated
+
+    theta = posterior.draws("theta")
+    return separated(spread.reshape(-1), theta.reshape(-1, theta.shape[-1]))
 
 
 def finite(posterior: Posterior) -> bool:

@@ -22,7 +22,7 @@ RSS),
 
 The middle is the distribution of (X'y, y'y) given X with theta and sigma^2 integrated out, with the Jacobian |G| RSS of
 (X'y, y'y) = (G t, RSS + t'G t). Several sites have such unknowns each; the terms with Lambda0 and b_n are then those of
-all sites together (`response`). Where a coefficient has a prior of its own sigma is one more unknown, as e.
+all sites together (`response`). Where the prior is not conjugate given X there are one or two unknowns more, e and h.
 
 Where n is not public it is one more unknown of every site (`latent_rows`), flat beforehand from p + 1 on and
 independent of s, m and S, and the target has `response.log_of_rows` beside it.
@@ -133,7 +133,7 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         """J'J of the scaled entries, and about what prior and response say about the unknowns of one site."""
         n = rows(u, near)[0]
         gram, estimate, rss = fit(u, n)
-        found = given_sigma(Fit(gram[None], estimate[None], rss[None]), n, prior, 0.0)
+        found = given_sigma(Fit(gram[None], estimate[None], rss[None]), n, prior, jnp.zeros(2))
         precision = prior.normal(gram, n, found.variance)[1]
         about = cho_solve((found.root, True), gram) / found.variance
         a = prior.a0 + n / 2
@@ -150,7 +150,7 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         def objective(flat: Any) -> Any:
             u = flat.reshape(len(sites), -1)
             exact = jax.vmap(entries)(u, rows(u, near)[0])
-            return log_model(u, 0.0, near) - jnp.sum(((best - exact) / sds) ** 2) / 2
+            return log_model(u, jnp.zeros(2), near) - jnp.sum(((best - exact) / sds) ** 2) / 2
 
         def bend(flat: Any) -> Any:
             return block_diag(*jax.vmap(information)(flat.reshape(len(sites), -1), near, sds))
@@ -175,18 +175,18 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
             u = unwhitened(t)
             exact = jax.vmap(entries)(u, rows(u, near)[0])
             noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
-            value = log_model(u, t[-1], near) + noise
+            value = log_model(u, t[origin.size :], near) + noise
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        start = 0.3 * jax.random.normal(for_start, (origin.size + (not prior.scaled),))
+        start = 0.3 * jax.random.normal(for_start, (origin.size + prior.unknowns,))
         positions, info = explore(for_chain, target, start, settings, dense=True, target=0.85, depth=8)
 
         n = jax.vmap(lambda t: rows(unwhitened(t), near)[0])(positions)
         numbers = _numbers(for_parameters, settings.draws, p, prior.a0 + n.sum(axis=1) / 2)
 
         def finish(t: Any, n: Any, gamma: Any, noise: Any) -> Arrays:
-            return finished(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior, t[-1], gamma, noise)
+            return finished(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior, t[origin.size :], gamma, noise)
 
         found = jax.vmap(finish)(positions, n, *numbers)
         return {**found, "n": n if len(sites) > 1 else n[:, 0]} if latent else found, info

@@ -24,14 +24,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import multigammaln
 
-from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_density, log_site
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site
 from tacit.likelihoods.response import log_of_rows, log_response
 from tacit.runtime.backend import argument, float64
 from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.independence import independence
 from tacit.samplers.independence_mh_gram import log_prior as log_sums
-from tacit.samplers.independence_mh_gram import one_may_do, variance_of_log
+from tacit.samplers.independence_mh_gram import one_may_do, one_site, proposed_unknowns, variance_of_log
 from tacit.samplers.latent_gram import NoisyGram, draw_all, prior_moments
 from tacit.samplers.latent_rows import rows_around, rows_at
 from tacit.samplers.release_noise import split_by_site
@@ -58,10 +58,13 @@ def counted_gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, s
     return Either(lambda released: suits(layout, prior, released), fresh_noise_chain(layout, prior, settings), sure)
 
 
-def log_all(centred: Centred, n: Any, prior: GramPriorParameters) -> Any:
-    """The log density of the sums of one site given n, up to a constant that does not depend on n."""
+def log_all(centred: Centred, n: Any, prior: GramPriorParameters, e: Any = ()) -> Any:
+    """The log density of the sums of one site, and of the unknowns of `response`, given n, up to a constant that does
+    not depend on n.
+    """
     d = centred.sums.shape[0] - 1
-    found = log_density(centred, n, prior) + log_of_covariate_rows(n, d, prior)
+    found = log_site(centred, n, prior) + log_of_covariate_rows(n, d, prior)
+    found = found + log_response(one_site(centred, n), n, prior.response, e)
     return found + log_of_rows(jnp.reshape(n, 1), d + 1, prior.response)
 
 
@@ -70,22 +73,30 @@ def fresh_noise_chain(layout: NoisyGram, prior: GramPriorParameters, settings: S
     noises = layout.noises.as_arguments()
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        def propose(key: Any) -> tuple[tuple[Centred, Any], Any]:
-            fresh = released - noises.fresh(key)
-            possible = fresh[-1] > layout.size + 1
-            n = jnp.where(possible, fresh[-1], layout.size + 1.0)
-            sums, block = layout.matrix(fresh[:-1])
-            centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n))
-            return (centred, n), jnp.where(possible, log_all(centred, n, prior), -jnp.inf)
+        def centred_of(entries: Any) -> tuple[Centred, Any, Any]:
+            possible = entries[-1] > layout.size + 1
+            n = jnp.where(possible, entries[-1], layout.size + 1.0)
+            sums, block = layout.matrix(entries[:-1])
+            return Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n)), n, possible
+
+        about, rows, _ = centred_of(released)
+        unknowns = proposed_unknowns(about, rows, prior.response)
+
+        def propose(key: Any) -> tuple[tuple[Centred, Any, Any], Any]:
+            for_noise, for_unknowns = jax.random.split(key)
+            centred, n, possible = centred_of(released - noises.fresh(for_noise))
+            e, log_proposal = unknowns(for_unknowns)
+            value = log_all(centred, n, prior, e) - log_proposal
+            return (centred, n, e), jnp.where(possible, value, -jnp.inf)
 
         for_chain, for_parameters = jax.random.split(key)
-        (points, n), info = independence(for_chain, propose, settings.draws)
+        (points, n, e), info = independence(for_chain, propose, settings.draws)
         keys = jax.random.split(for_parameters, settings.draws)
 
-        def finish(key: Any, centred: Centred, n: Any) -> Arrays:
-            return draw_all(key, jax.tree.map(lambda a: a[None], centred), n[None], prior)
+        def finish(key: Any, centred: Centred, n: Any, e: Any) -> Arrays:
+            return draw_all(key, jax.tree.map(lambda a: a[None], centred), n[None], prior, e)
 
-        return {**jax.vmap(finish)(keys, points, n), "n": n}, info
+        return {**jax.vmap(finish)(keys, points, n, e), "n": n}, info
 
     return chain
 
@@ -164,19 +175,19 @@ def counted_nuts_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, s
             noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
             alone = jax.vmap(lambda c, rows: log_site(c, rows, prior) + log_of_covariate_rows(rows, d, prior))
             value = jnp.sum(alone(centred, n)) + log_of_rows(n, d + 1, prior.response)
-            value = value + log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1])
+            value = value + log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[unknowns:])
             jacobian = jnp.sum(u[:, size : 2 * size] * (size + 1.0 - np.arange(size)))
             value = value + jacobian + volume + noise
             return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
         for_start, for_chain, for_parameters = jax.random.split(key, 3)
-        first = 0.1 * jax.random.normal(for_start, (unknowns + (not prior.response.scaled),))
+        first = 0.1 * jax.random.normal(for_start, (unknowns + prior.response.unknowns,))
         dense = 5 * unknowns <= settings.warmup
         positions, info = explore(for_chain, target, first, settings, target=_ACCEPTED, dense=dense)
 
         def finish(key: Any, t: Any) -> Arrays:
             u, n, _ = place(t)
-            found = draw_all(key, jax.vmap(unpack)(u), n, prior, t[-1])
+            found = draw_all(key, jax.vmap(unpack)(u), n, prior, t[unknowns:])
             return {**found, "n": n if len(sites) > 1 else n[0]}
 
         return jax.vmap(finish)(jax.random.split(for_parameters, settings.draws), positions), info

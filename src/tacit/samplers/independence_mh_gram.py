@@ -6,6 +6,10 @@ grows with n; f does not. So for many rows z minus fresh noise is nearly a draw,
 the weights p is exact (`independence`). A draw costs eight evaluations of p, all of them at once, where NUTS takes
 tens of gradients one after another: docs/benchmarks.md has what that is worth.
 
+Where the prior says which share of the response is explained, e and h of `response` are proposed beside the sums: e
+normal, h from what the released sums would say of it, a little widened. p hardly depends on which sums under the noise
+those are. h lies within 10 of 0, outside of which a prior with a = b = 1/2 has a probability of 6e-5.
+
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
 `MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
 coefficient has a prior of its own.
@@ -13,7 +17,7 @@ coefficient has a prior of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +25,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, log_density
+from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site
+from tacit.likelihoods.response import Fit, ResponsePrior, given_sigma, log_response
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings, Shaped
 from tacit.samplers.independence import independence
@@ -44,7 +49,38 @@ def gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings:
 def one_may_do(sites: Sequence[NoisyGram], prior: GramPriorParameters) -> bool:
     """Whether fresh noise is an alternative at all."""
     layout = sites[0]
-    return len(sites) == 1 and layout.noises.releases == 1 and layout.size <= _LARGEST and bool(prior.response.scaled)
+    return len(sites) == 1 and layout.noises.releases == 1 and layout.size <= _LARGEST and _offered(prior.response)
+
+
+def _offered(prior: ResponsePrior) -> bool:
+    """Whether sigma is integrated out, or proposed beside the sums."""
+    return prior.scaled or (prior.share is not None and not prior.coefficients.alone.any())
+
+
+_GRID, _WIDER, _SD = np.linspace(-9.9, 9.9, 100), 1.2, 1.05
+
+
+def proposed_unknowns(centred: Centred, n: Any, prior: ResponsePrior) -> Callable[[Any], tuple[Any, Any]]:
+    """What proposes the unknowns of `response` given about these sums, and says the log of their density."""
+    if prior.scaled:
+        return lambda _: (jnp.zeros(0), 0.0)
+    fits = one_site(centred, n)
+    logs = jax.vmap(lambda h: given_sigma(fits, n, prior, jnp.array([0.0, h])).log_evidence)(_GRID)
+    logs = jax.nn.log_softmax(jnp.where(jnp.isfinite(logs), logs, -jnp.inf) / _WIDER)
+
+    def propose(key: Any) -> tuple[Any, Any]:
+        for_e, for_place, for_step = jax.random.split(key, 3)
+        place = jax.random.categorical(for_place, logs)
+        h = _GRID[0] + (_GRID[1] - _GRID[0]) * (place + jax.random.uniform(for_step) - 0.5)
+        e = _SD * jax.random.normal(for_e)
+        return jnp.stack([e, h]), logs[place] - (e / _SD) ** 2 / 2
+
+    return propose
+
+
+def one_site(centred: Centred, n: Any) -> Fit:
+    """`fit` with an axis of sites."""
+    return Fit(*(part[None] for part in fit(centred, n)))
 
 
 def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
@@ -56,15 +92,26 @@ def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, setting
         noises = replace(layout.noises, scales=scales, spreads=spreads)
 
         def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-            def propose(key: Any) -> tuple[Centred, Any]:
-                sums, block = whole.matrix(released - noises.fresh(key))
-                centred = Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
-                return centred, log_density(centred, n[0], prior)
+            def centred_of(entries: Any) -> Centred:
+                sums, block = whole.matrix(entries)
+                return Centred(sums, jnp.linalg.cholesky(block - jnp.outer(sums, sums) / n[0]))
+
+            unknowns = proposed_unknowns(centred_of(released), n[0], prior.response)
+
+            def propose(key: Any) -> tuple[tuple[Centred, Any], Any]:
+                for_noise, for_unknowns = jax.random.split(key)
+                centred, (e, log_proposal) = centred_of(released - noises.fresh(for_noise)), unknowns(for_unknowns)
+                response = log_response(one_site(centred, n[0]), n[0], prior.response, e)
+                return (centred, e), log_site(centred, n[0], prior) + response - log_proposal
 
             for_chain, for_parameters = jax.random.split(key)
-            points, info = independence(for_chain, propose, settings.draws)
+            (points, e), info = independence(for_chain, propose, settings.draws)
             keys = jax.random.split(for_parameters, settings.draws)
-            return jax.vmap(lambda k, c: draw_all(k, jax.tree.map(lambda a: a[None], c), n, prior))(keys, points), info
+
+            def finish(key: Any, centred: Centred, e: Any) -> Arrays:
+                return draw_all(key, jax.tree.map(lambda a: a[None], centred), n, prior, e)
+
+            return jax.vmap(finish)(keys, points, e), info
 
         return chain
 
@@ -112,7 +159,11 @@ def log_prior(layout: NoisyGram, prior: GramPriorParameters, entries: Any) -> An
     intercepts = sums[:, -1] / n - np.sum(slopes * x_means, axis=1)
     said = prior.response.coefficients
     v = said.rows + said.lifted[:, None] * gram[:, 0, None] / n
-    precisions = said.precisions(np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2)
+    # Where e and h are proposed: at their likeliest, and every precision in units of sigma^2.
+    share = prior.share is not None
+    variance = rss[:, None] / n if share else 1.0
+    ratio = max(float(slopes[0] @ scatter[0, :-1, -1] / rss[0]), 1e-3) if share else 1.0
+    precisions = variance * said.precisions(np.einsum("kii->ki", gram) / n - (gram[:, 0] / n) ** 2, variance, ratio)
     lambda0 = np.einsum("kji,kj,kjl->kil", v, precisions, v)
     estimate = np.concatenate([intercepts[:, None], slopes], axis=1)
     away = np.einsum("kij,kj->ki", v, estimate) - said.means

@@ -3,7 +3,7 @@
 Unknown: the Gram matrix of (1, w), w = (x, y), as the sums of w and the log-Cholesky coordinates of its centred
 scatter, so that every point is a possible matrix. Target: its normal-Wishart density (`conjugate_gram`) times the
 density of the noise. The parameters given the matrix are then drawn exactly. Several sites have a matrix each and share
-theta and sigma. Where a coefficient has a prior of its own sigma is one more unknown, as e (`response`).
+theta and sigma. Where the prior is not conjugate given the design, there are one or two unknowns more (`response`).
 
 Coordinates. The chain starts at the release, drawn towards the prior mean by the precision of each, with the centred
 block made positive definite. Around that start u0 it samples t in u = u0 + J^-1 diag(s) t, J the derivative of the
@@ -81,6 +81,8 @@ def prior_moments(layout: NoisyGram, prior: GramPriorParameters) -> tuple[Any, A
     precision = np.diagonal(prior.lambda0)
     slopes = np.asarray(prior.mu0)[1:] ** 2 + sigma2 / precision[1:]
     second_y = sigma2 * (1 + 1 / precision[0]) + float(np.asarray(prior.mu0)[0]) ** 2 + float(slopes @ second_x)
+    if prior.share is not None:
+        second_y = prior.share.total**2
     seconds = np.minimum(np.append(second_x, second_y), 1.0)  # mapped numbers lie in [-1, 1]
     rows, columns = np.triu_indices(layout.size)
     root = np.sqrt(seconds)
@@ -140,16 +142,16 @@ def wishart_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settin
                 exact = jax.vmap(entries)(u, n)
                 noise = sum(one.log_density(part, own) for one, part, own in zip(noises, parts, exact, strict=True))
                 alone = jnp.sum(jax.vmap(lambda c, rows: log_site(c, rows, prior))(centred, n))
-                together = log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[-1])
+                together = log_response(jax.vmap(fit)(centred, n), n.sum(), prior.response, t[origin.size :])
                 return alone + together + log_jacobian(u) + noise
 
             for_start, for_chain, for_parameters = jax.random.split(key, 3)
-            first = 0.1 * jax.random.normal(for_start, (origin.size + (not prior.response.scaled),))
+            first = 0.1 * jax.random.normal(for_start, (origin.size + prior.response.unknowns,))
             # A full metric helps where noise dominates, but one of many entries cannot be learnt from so few draws.
             dense = 5 * origin.size <= settings.warmup
             positions, info = explore(for_chain, target, first, settings, target=_ACCEPTED, dense=dense)
             keys = jax.random.split(for_parameters, settings.draws)
-            finish = jax.vmap(lambda k, t: draw_all(k, jax.vmap(unpack)(place(t)), n, prior, t[-1]))
+            finish = jax.vmap(lambda k, t: draw_all(k, jax.vmap(unpack)(place(t)), n, prior, t[origin.size :]))
             return finish(keys, positions), info
 
         return chain
@@ -190,7 +192,7 @@ def naive_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings
     return chain
 
 
-def draw_all(key: Any, centred: Centred, n: Any, prior: GramPriorParameters, e: Any = 0.0) -> Arrays:
+def draw_all(key: Any, centred: Centred, n: Any, prior: GramPriorParameters, e: Any = ()) -> Arrays:
     """theta and sigma of all sites together, and every site's mu_x and Sigma_x; one site has no axis of its own.
 
     All gamma numbers come from one call and all normal ones from another, as every call takes a second to compile.

@@ -6,7 +6,8 @@ report with a 1 before it: the cost does not grow with N (`report_densities.line
 Coordinates t, standard normal under the prior or nearly so: with g ~ Gamma(a0) and c_i ~ Gamma((nu0 - i)/2), each
 written as the exponential of mean plus sd times t of its logarithm,
 
-    sigma^2 = b0 / g,    theta as in `coefficient_prior`, with the means and the variances of mu_x and Sigma_x,
+    sigma^2 = b0 / g, or tau^2 / (1 + W) with W = exp(2 h) as in `response`,
+    theta as in `coefficient_prior`, with the means and the variances of mu_x and Sigma_x,
     Sigma_x = H H', H = Psi0^(1/2) A^-T, A lower triangular with sqrt(2 c_i) on its diagonal and t below (Bartlett),
     mu_x = m0 + H t / sqrt(kappa0).
 
@@ -26,6 +27,7 @@ from scipy.special import digamma, polygamma
 
 from tacit.likelihoods.conjugate_gram import GramPriorParameters
 from tacit.likelihoods.report_densities import linear_reports
+from tacit.likelihoods.response import ratio_of
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.input_chain import input_chain
 
@@ -38,12 +40,16 @@ class LinearCoordinates:
         self.p, self.d = len(prior.mu0), len(prior.m0)
         self.below = np.tril_indices(self.d, -1)
         self.own = 2 * self.d + len(self.below[0])  # unknowns of one survey
-        self.size = self.p + 1 + surveys * self.own
+        self.own_size = self.p + 1 + surveys * self.own
+        self.share = prior.share
+        self.size = self.own_size + (self.share is not None)  # h comes last
         shapes = (float(prior.nu0) - np.arange(self.d)) / 2
         self.shapes = np.concatenate([[float(prior.a0)], np.tile(shapes, surveys)])
         starts = self.p + 1 + self.own * np.arange(surveys)
         self.gammas = np.concatenate([[self.p], (starts[:, None] + self.d + np.arange(self.d)).reshape(-1)]).astype(int)
-        self.normals = np.setdiff1d(np.arange(self.size), self.gammas)
+        self.normals = np.setdiff1d(np.arange(self.own_size), self.gammas)
+        if self.share is not None:  # the place of g is that of tau
+            self.shapes, self.gammas = self.shapes[1:], self.gammas[1:]
 
     def _logs(self, t: Any) -> Any:
         """The logarithms of g and of all c."""
@@ -52,20 +58,35 @@ class LinearCoordinates:
     def log_prior(self, t: Any) -> Any:
         """The density of the prior with respect to t, up to a constant."""
         logs = self._logs(t)
-        return jnp.sum(self.shapes * logs - jnp.exp(logs)) - jnp.sum(t[self.normals] ** 2) / 2
+        found = jnp.sum(self.shapes * logs - jnp.exp(logs)) - jnp.sum(t[self.normals] ** 2) / 2
+        if self.share is None:
+            return found
+        variance, h = self._shared(t)
+        return found + self.share.log_density(variance, h) + jnp.log(variance) / 2
+
+    def _shared(self, t: Any) -> tuple[Any, Any]:
+        """sigma^2 and h."""
+        assert self.share is not None
+        tau, h = self.share.total * jnp.exp(t[self.p] - 0.6), 1.5 * t[-1]
+        return tau**2 / (1 + ratio_of(h)), h
 
     def response(self, t: Any) -> tuple[Any, Any]:
         """theta and sigma^2."""
-        variance = self.prior.b0 * jnp.exp(-self._logs(t)[0])
+        if self.share is None:
+            variance, ratio = self.prior.b0 * jnp.exp(-self._logs(t)[0]), 1.0
+        else:
+            variance, h = self._shared(t)
+            ratio = ratio_of(h)
         distributions = [self.covariates(t, survey) for survey in range(self.surveys)]
         means = sum(mean for mean, _ in distributions) / self.surveys
         squares = sum(jnp.diagonal(covariance) for _, covariance in distributions) / self.surveys
         centre, squares = jnp.append(1.0, means), jnp.append(1.0, squares)
-        return self.prior.response.coefficients.place(t[: self.p], centre, squares, variance), variance
+        return self.prior.response.coefficients.place(t[: self.p], centre, squares, variance, ratio), variance
 
     def covariates(self, t: Any, survey: int) -> tuple[Any, Any]:
         """mu_x and Sigma_x of one survey."""
-        logs = self._logs(t)[1 + survey * self.d :][: self.d]
+        first = int(self.share is None)
+        logs = self._logs(t)[first + survey * self.d :][: self.d]
         own = t[self.p + 1 + survey * self.own :][: self.own]
         factor = jnp.diag(jnp.sqrt(2 * jnp.exp(logs))).at[self.below].set(own[2 * self.d :])
         half = solve_triangular(factor, jnp.linalg.cholesky(self.prior.psi0).T, lower=True).T

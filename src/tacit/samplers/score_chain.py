@@ -219,7 +219,7 @@ class _Posterior:
         theta, volume = normal_coordinates(precision, pull, t[:p])
         value += volume - jnp.sum(((theta - self.prior_mean) / self.prior_sd) ** 2) / 2
         residuals.append((theta - self.prior_mean) / self.prior_sd)
-        reach = []
+        reach, spread = [], []
         for site, bend, factor, hat, tau_hat, f_hat, q_hat, root_hat in later:
             far = theta - site.data["anchor"]
             tau = site.data["anchor"] + bend @ far
@@ -228,12 +228,14 @@ class _Posterior:
             value -= site.data["n"][0] * (site.moments(tau)[0][4] - f_hat[4] - linear)  # A(theta) - A(hat) - g'(...)
             residuals.append(jax.lax.stop_gradient(root_hat).T @ (theta - hat))
             reach.append(jnp.sqrt(jnp.sum((factor.T @ far) ** 2) / jnp.sum(factor[0] ** 2)))
+            spread.append(jnp.sqrt(theta @ site.data["covariance"] @ theta))
         draw = {
             "theta": theta,
             "hat": jnp.stack([one[3] for one in later]),
             "information": jnp.stack([one[2] @ one[2].T for one in later]),
             "reach": jnp.stack(reach),
             "misfit": jnp.stack(misfit),
+            "spread": jnp.stack(spread),
         }
         return value, jnp.concatenate(residuals), draw
 
@@ -244,8 +246,9 @@ def score_chain(
     """The chain for the packed numbers of `tacit.models.score_data`: the prior of theta, then the sites.
 
     Draws: theta; for each site hat, the information J at the anchor, ``reach``, the root of the mean square by which
-    the linear predictors of rows move between anchor and theta, and ``misfit``, the largest residual of its released
-    scores and of its released matrices, in standard deviations of noise and discount.
+    the linear predictors of rows move between anchor and theta, ``misfit``, the largest residual of its released
+    scores and of its released matrices, in standard deviations of noise and discount, and ``spread``, about the
+    standard deviation of the rows' linear predictors.
     """
     p, count = layouts[0].p, len(layouts)
     q = p * (p + 1) // 2
