@@ -31,7 +31,7 @@ from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.independence import independence
 from tacit.samplers.independence_mh_gram import log_prior as log_sums
-from tacit.samplers.independence_mh_gram import one_may_do, one_site, proposed_unknowns, variance_of_log
+from tacit.samplers.independence_mh_gram import log_density, one_may_do, proposed_unknowns, variance_of_log
 from tacit.samplers.latent_gram import NoisyGram, draw_all, prior_moments
 from tacit.samplers.latent_rows import rows_around, rows_at
 from tacit.samplers.release_noise import split_by_site
@@ -63,8 +63,7 @@ def log_all(centred: Centred, n: Any, prior: GramPriorParameters, e: Any = ()) -
     not depend on n.
     """
     d = centred.sums.shape[0] - 1
-    found = log_site(centred, n, prior) + log_of_covariate_rows(n, d, prior)
-    found = found + log_response(one_site(centred, n), n, prior.response, e)
+    found = log_density(centred, n, prior, e) + log_of_covariate_rows(n, d, prior)
     return found + log_of_rows(jnp.reshape(n, 1), d + 1, prior.response)
 
 

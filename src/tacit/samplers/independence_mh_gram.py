@@ -78,6 +78,11 @@ def proposed_unknowns(centred: Centred, n: Any, prior: ResponsePrior) -> Callabl
     return propose
 
 
+def log_density(centred: Centred, n: Any, prior: GramPriorParameters, e: Any = ()) -> Any:
+    """That of `conjugate_gram`, and of the unknowns of `response` where there are any."""
+    return log_site(centred, n, prior) + log_response(one_site(centred, n), n, prior.response, e)
+
+
 def one_site(centred: Centred, n: Any) -> Fit:
     """`fit` with an axis of sites."""
     return Fit(*(part[None] for part in fit(centred, n)))
@@ -101,8 +106,7 @@ def independence_mh_chain(layout: NoisyGram, prior: GramPriorParameters, setting
             def propose(key: Any) -> tuple[tuple[Centred, Any], Any]:
                 for_noise, for_unknowns = jax.random.split(key)
                 centred, (e, log_proposal) = centred_of(released - noises.fresh(for_noise)), unknowns(for_unknowns)
-                response = log_response(one_site(centred, n[0]), n[0], prior.response, e)
-                return (centred, e), log_site(centred, n[0], prior) + response - log_proposal
+                return (centred, e), log_density(centred, n[0], prior, e) - log_proposal
 
             for_chain, for_parameters = jax.random.split(key)
             (points, e), info = independence(for_chain, propose, settings.draws)
