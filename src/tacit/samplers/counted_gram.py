@@ -30,8 +30,8 @@ from tacit.runtime.backend import argument, float64
 from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.independence import independence
-from tacit.samplers.independence_mh_gram import log_prior as log_sums
 from tacit.samplers.independence_mh_gram import log_density, one_may_do, proposed_unknowns, variance_of_log
+from tacit.samplers.independence_mh_gram import log_prior as log_sums
 from tacit.samplers.latent_gram import NoisyGram, draw_all, prior_moments
 from tacit.samplers.latent_rows import rows_around, rows_at
 from tacit.samplers.release_noise import split_by_site
