@@ -63,7 +63,7 @@ _GRID, _WIDER, _SD = np.linspace(-9.9, 9.9, 100), 1.2, 1.05
 def proposed_unknowns(centred: Centred, n: Any, prior: ResponsePrior) -> Callable[[Any], tuple[Any, Any]]:
     """What proposes the unknowns of `response` given about these sums, and says the log of their density."""
     if prior.scaled:
-        return lambda _: (jnp.zeros(0), 0.0)
+        return lambda _: (jnp.zeros(1), 0.0)  # not looked at
     fits = one_site(centred, n)
     logs = jax.vmap(lambda h: given_sigma(fits, n, prior, jnp.array([0.0, h])).log_evidence)(_GRID)
     logs = jax.nn.log_softmax(jnp.where(jnp.isfinite(logs), logs, -jnp.inf) / _WIDER)
