@@ -299,8 +299,8 @@ def test_the_words_say_whose_privacy_it_is():
     for words in (
         "the unit of privacy is a person",
         "exactly 3 rows of each person count",
-        "filled up with rows of stand-ins, which results are then about",
-        "the rest is cut",
+        "filled up with rows of stand-ins, which the results are then about",
+        "the rest is left out",
         "the number of people",
     ):
         assert words in said

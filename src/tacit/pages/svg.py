@@ -122,6 +122,8 @@ class Plot:
             places = [(math.log(tick), tick_text(tick)) for tick in ratio_ticks(self.low, self.high)]
         else:
             places = [(tick, tick_text(tick)) for tick in ticks(self.low, self.high, 5)]
+            if sum(len(text) for _, text in places) > _MOST_TICK_TEXT:
+                places = [(tick, tick_text(tick)) for tick in ticks(self.low, self.high, 3)]
         for tick, text in places:
             x = self._x(tick)
             anchor = "start" if x < self._left + 14 else "end" if x > _RIGHT - 14 else "middle"
@@ -160,6 +162,9 @@ class Plot:
 
     def _y(self, y: float) -> float:
         return _BOTTOM - (_BOTTOM - _TOP) * min(max((y - self.bottom) / (self.top - self.bottom), 0.0), 1.0)
+
+
+_MOST_TICK_TEXT = 28  # characters that stand beneath an axis side by side
 
 
 def _vertical(x: float, style: str) -> str:

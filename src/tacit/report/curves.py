@@ -20,7 +20,7 @@ from tacit.models.regression import Regression
 from tacit.pages.render import number
 from tacit.pages.svg import Line, Plot, Ribbon
 from tacit.posterior import Posterior
-from tacit.schema import Category, Number
+from tacit.schema import Category, Number, Schema
 
 _POINTS = 61
 _MOST = 6  # plots
@@ -84,7 +84,8 @@ def _predicted(
 
     schema = posterior.plan.schema
     bounds, response = schema.number(name), model.design(schema).formula.response
-    x = np.linspace(bounds.low, bounds.high, _POINTS)
+    ratio = _by_ratios(model, schema, name)
+    x = (np.geomspace if ratio else np.linspace)(bounds.low, bounds.high, _POINTS)
     cells = {name: x, **{one: [value] * _POINTS for one, value in held.items()}}
     draws = {key: posterior.parameter(key)[-_DRAWS:] for key in ("theta",)}
     if isinstance(model, LinearRegression):
@@ -99,7 +100,19 @@ def _predicted(
     label = f"{name}, {', '.join(str(held[group]) for group in groups)}" if groups else name
     declared = schema.declared(response)
     ends = (declared.low, declared.high) if isinstance(declared, Number) else (0.0, 1.0)
-    return _plot(label, what, name, x, values, ends)
+    return _plot(label, what, name, x, values, ends, ratio=ratio)
+
+
+def _by_ratios(model: Regression, schema: Schema, name: str) -> bool:
+    """Whether the formula takes the number by its logarithm alone, and over a range where a logarithmic axis helps."""
+    calls = [
+        factor.function
+        for term in model.design(schema).formula.terms
+        for factor in term
+        if isinstance(factor, Call) and factor.column == name
+    ]
+    bounds = schema.number(name)
+    return set(calls) <= {"log", "log2", "log10"} and bounds.low > 0 and bounds.high >= 10 * bounds.low
 
 
 def _survival(posterior: Posterior, model: Exponential) -> Plot:
@@ -110,7 +123,9 @@ def _survival(posterior: Posterior, model: Exponential) -> Plot:
     return _plot(model.column, "share that waits longer", model.column, x, np.exp(-rate[:, None] * x), (0.0, 1.0))
 
 
-def _plot(name: str, what: str, across: str, x: Any, values: Any, ends: tuple[float, float]) -> Plot:
+def _plot(
+    name: str, what: str, across: str, x: Any, values: Any, ends: tuple[float, float], *, ratio: bool = False
+) -> Plot:
     """The median and the central 95%, cut off where they leave what the response can be."""
     import numpy as np
 
@@ -121,16 +136,20 @@ def _plot(name: str, what: str, across: str, x: Any, values: Any, ends: tuple[fl
         f"{across} {number(a)}: {number(m)} ({number(lo)} to {number(hi)})"
         for a, m, lo, hi in zip(x, mean, low, high, strict=True)
     ]
+    place = (np.log(x) if ratio else x).tolist()
+    inside = np.flatnonzero((mean >= bottom) & (mean <= top))
+    first, last = (max(0, inside[0] - 1), inside[-1] + 2) if len(inside) else (0, len(x))
     return Plot(
         name=name,
         label=f"{what} by {across}, from {number(float(x[0]))} to {number(float(x[-1]))}, with a 95% interval",
-        low=float(x[0]),
-        high=float(x[-1]),
+        low=place[0],
+        high=place[-1],
         bottom=bottom,
         top=top + 0.05 * (top - bottom) or 1.0,
-        ribbons=[Ribbon(x.tolist(), low.tolist(), high.tolist())],
-        lines=[Line(x.tolist(), mean.tolist())],
+        ribbons=[Ribbon(place, low.tolist(), high.tolist())],
+        lines=[Line(place[first:last], mean[first:last].tolist())],
         texts=at,
         across=across,
         up=what,
+        ratio=ratio,
     )

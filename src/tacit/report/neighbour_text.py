@@ -6,7 +6,7 @@ from tacit.mechanisms.person import PERSON, ROW, Person
 from tacit.plan import Plan
 from tacit.privacy.neighbours import ADD_REMOVE
 
-_CUT = "Of who has more, a fixed choice counts and the rest is cut."
+_CUT = "Of a person with more, a fixed choice counts, and the rest is left out."
 
 
 def verb(plan: Plan) -> str:
@@ -41,10 +41,10 @@ def everyone(unit: Person, *, fills: bool) -> str:
     if unit.weight == PERSON:
         return f"everybody counts once, with the mean of at most {rows}. {_CUT}"
     if unit.weight == ROW or not fills:
-        return f"at most {rows} of each person count, and who has fewer adds fewer. {_CUT}"
+        return f"at most {rows} of each person count, and a person with fewer adds fewer. {_CUT}"
     if unit.max_rows == 1:
         return f"exactly 1 row of each person counts. {_CUT}"
     return (
-        f"exactly {rows} of each person count. Who has fewer is filled up with rows of stand-ins, which results are "
-        f"then about: nothing is inferred from them, so say weight. {_CUT}"
+        f"exactly {rows} of each person count. A person with fewer is filled up with rows of stand-ins, which "
+        f"the results are then about: nothing is inferred from them, so say weight. {_CUT}"
     )

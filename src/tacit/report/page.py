@@ -30,6 +30,7 @@ from tacit.report import commands
 from tacit.report.answer import answer_of, called, promise_in_short
 from tacit.report.curves import curve_plots
 from tacit.report.densities import PosteriorNumber, density_plot, distinct, numbers
+from tacit.report.gram_split import split_of_sums
 from tacit.report.histograms import histogram_plots
 from tacit.report.neighbour_text import everyone, neighbours_in_words
 from tacit.report.officer import officer_rows
@@ -115,10 +116,12 @@ def report(
     everything = numbers(posterior, simulation)
     noisy = all(isinstance(one.noise_parameters, Noise) for one in posterior.releases)
     replicas = replicate(posterior) if noisy else None
-    if replicas is None:
-        splits = split_of_scores(posterior)
+    if posterior.method == "naive":
+        splits = []
+    elif replicas is None:
+        splits = split_of_scores(posterior) or split_of_sums(posterior)
     else:
-        splits = [] if quick or posterior.method == "naive" else split_uncertainty(posterior, replicas)
+        splits = [] if quick else split_uncertainty(posterior, replicas)
     fit = checks(posterior, replicas) if replicas is not None and replicas.whole else {}
     shown = distinct(everything)
     answer = answer_of(posterior, simulation)

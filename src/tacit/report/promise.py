@@ -69,7 +69,7 @@ def tradeoff_plot(event: Event) -> Plot:
     betas = tradeoff(event, alphas)
     at_five = betas[_STEPS // 20]
     return Plot(
-        name="Misses that no attacker avoids",
+        name="Misses that no attacker can avoid",
         label=(
             "Trade-off curve. An attacker with 5% false alarms must miss at least "
             f"{_floor(at_five)} of the time; without the release it would be 95%."
