@@ -43,7 +43,8 @@ def programs_are_dropped_before_there_are_too_many():
         return
     import jax
 
-    from tacit.runtime.backend import _batched
+    from tacit.runtime.backend import _alone, _batched
 
+    _alone.cache_clear()
     _batched.cache_clear()
     jax.clear_caches()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 3.0
@@ -18,6 +19,7 @@ _STOPPED = 130  # what a shell reports for Ctrl-C
 def main() -> None:
     """Run the command line."""
     _fill_missing_streams()
+    _use_few_arenas()
     # Until the commands are loaded there is nothing to clear up: the system's own way to stop is the quietest.
     heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # nohup: stay deaf
     for number in heeded:
@@ -50,6 +52,20 @@ def _fill_missing_streams() -> None:
         sys.stdout = os.fdopen(1, "w", closefd=False)
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+def _use_few_arenas() -> None:
+    """Let threads share two heaps where the C library is glibc, which gives every thread one of its own.
+
+    What one thread has freed is of no use to another then: the first `tacit infer` of a logistic regression, which
+    compiles in two threads, took 562 MiB, and takes 465.
+    """
+    if sys.platform == "linux":
+        from ctypes import CDLL
+
+        most_arenas = -8  # M_ARENA_MAX in malloc.h
+        with suppress(AttributeError):  # another C library
+            CDLL(None).mallopt(most_arenas, 2)
 
 
 def _stop(_number: int, _frame: object) -> None:

@@ -16,13 +16,28 @@ SOURCE = Path(tacit.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
+def public_names(path):
+    """What a file imports to show it, by name: the module that it is from."""
+    found = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
+    return {one.asname: node.module for node in found for one in node.names if one.asname == one.name}
+
+
 def test_the_public_surface_is_all():
-    """What is bound in the package and is not a module is listed, once, and nothing else is."""
-    public = [
-        name for name in vars(tacit) if not name.startswith("_") and not isinstance(vars(tacit)[name], types.ModuleType)
-    ]
-    assert sorted([*public, "__version__"]) == sorted(tacit.__all__)
+    """Type checkers are shown the names that there are, each where it is, and the list is one they can read."""
+    stub = SOURCE / "__init__.pyi"
+    assert public_names(stub) == {**tacit._HOMES, "__version__": "tacit.version"}
+    listed = ast.parse(stub.read_text("utf-8")).body[-1]
+    assert sorted(ast.literal_eval(listed.value)) == sorted(tacit.__all__)
     assert isinstance(tacit.__version__, str)
+
+
+def test_a_name_is_loaded_when_it_is_asked_for_and_no_module_takes_its_place():
+    code = (
+        "import sys, tacit\nassert 'tacit.plan' not in sys.modules\nimport tacit.audit.audit, tacit.infer, tacit.report"
+    )
+    code += "\nprint(*(type(getattr(tacit, name)).__name__ for name in ('audit', 'infer', 'report', 'models')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["function", "function", "function", "module"]
 
 
 def test_a_tab_shows_the_public_names_alone():

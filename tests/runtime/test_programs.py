@@ -174,7 +174,7 @@ def test_another_n_and_epsilon_find_the_program_and_get_their_own_draws(
 
     def theta(release: tacit.Release, folder: str) -> Any:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
-        for cached in (backend._batched, backend._keys, infer_module._chain):
+        for cached in (backend._batched, backend._alone, backend._keys, infer_module._chain):
             cached.cache_clear()
         return tacit.infer(release, draws=10, warmup=10, chains=2, anyway=True).draws("theta")
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from importlib import import_module
 from threading import Lock, Thread
@@ -34,10 +35,17 @@ from tacit.runtime.programs import Program, keep_program, loaded, name_of, recal
 from tacit.runtime.progress import share, tell
 from tacit.runtime.stages import outlined
 
+_Options = dict[str, bool | int]
 _DATASETS = 32  # of a block on a processor
 # Compiling the default logistic regression took 19.6 s and 1,310 MiB with the emitters and 16.8 s and 700 MiB without;
 # its draws took as long.
-_OPTIONS: dict[str, bool | str] = {"xla_cpu_use_fusion_emitters": False}
+_OPTIONS: _Options = {"xla_cpu_use_fusion_emitters": False}
+# What stands before and after a long loop runs once, and compiling it took longer than anything else of a first
+# inference: 7.3 + 0.7 s of the logistic regression's two such pieces, and 2.7 + 0.3 s without the optimiser of LLVM,
+# while they ran for 0.11 and 0.13 s. The loop itself would take twice as long without.
+_RUN_ONCE: _Options = {**_OPTIONS, "xla_backend_optimization_level": 0}
+_ALONE = 8  # chains of one dataset that run one by one
+_AT_ONCE = 2  # stages that are compiled side by side
 
 
 @contextmanager
@@ -141,7 +149,7 @@ def argument(numbers: Any) -> Any:
     An array with at least one axis, in float64. See the top of this module.
     """
     with float64():
-        return jnp.atleast_1d(jnp.asarray(numbers, jnp.float64))
+        return jax.device_put(np.atleast_1d(np.asarray(numbers, np.float64)))
 
 
 def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: int, purpose: Any = None) -> Any:
@@ -157,7 +165,7 @@ def run(chain: Callable[[Any, Any], Any], released: Any, *, chains: int, seed: i
     """
     data = np.asarray(released, np.float64)
     with float64():
-        keys = np.asarray(_keys(len(data) * chains)(jnp.asarray(seed))).reshape(len(data), chains, -1)
+        keys = np.asarray(_keys(len(data) * chains)(jax.device_put(np.asarray(seed)))).reshape(len(data), chains, -1)
         if not isinstance(chain, Either):
             return _run(chain, keys, data, purpose)
         quick = np.asarray(chain.suits(data), bool)
@@ -186,15 +194,47 @@ def _keys(count: int) -> Callable[[Any], Any]:
 
 def _run(chain: Callable[[Any, Any], Any], keys: Any, data: Any, purpose: Any) -> Any:
     # Wait for each: what float64() sets must last for as long as the program runs.
+    if len(data) == 1 and jax.default_backend() == "cpu" and keys.shape[1] <= _ALONE:
+        return _one_by_one(chain, keys[0], data[0], purpose)
     if len(data) == 1:
-        return jax.block_until_ready(_batched(chain, purpose, True)(jnp.asarray(keys), jnp.asarray(data)))
+        return jax.block_until_ready(_batched(chain, purpose, True)(*jax.device_put((keys, data))))
     blocks = _blocks(len(data)) if jax.default_backend() == "cpu" else [np.arange(len(data))]
     parts: list[Any] = []
     for rows in blocks:
-        found = _batched(chain, purpose, False)(jnp.asarray(keys[rows]), jnp.asarray(data[rows]))
+        found = _batched(chain, purpose, False)(*jax.device_put((keys[rows], data[rows])))
         parts.append(jax.block_until_ready(found))
         tell(1 / len(blocks))
     return parts[0] if len(parts) == 1 else jax.tree.map(lambda *all_of: np.concatenate(all_of)[: len(data)], *parts)
+
+
+def _one_by_one(chain: Callable[[Any, Any], Any], keys: Any, data: Any, purpose: Any) -> Any:
+    """The few chains of one dataset, each by itself: a program of one chain is traced and compiled in half the time.
+
+    A batch would wait for the longest trajectory with each step, and what its operations save is not more than that.
+    """
+    call = _alone(chain, purpose)
+    placed = jax.device_put(data)
+    found: list[Any] = []
+    for key in jax.device_put(list(keys)):
+        with share(1 / len(keys)):
+            found.append(jax.block_until_ready(call(key, placed)))
+    return jax.tree.map(lambda *all_of: np.stack(all_of)[None], *found)
+
+
+@lru_cache(maxsize=64)
+def _alone(chain: Callable[[Any, Any], Any], purpose: Any) -> Callable[[Any, Any], Any]:
+    shaped = chain if isinstance(chain, Shaped) else None
+    given, tree = jax.tree.flatten(shaped.given if shaped is not None else ())
+
+    def whole(*inputs: Any) -> Any:
+        *own, numbers, data = inputs
+        chained = chain if shaped is None else shaped.made(jax.tree.unflatten(tree, own))
+        return chained(jax.random.wrap_key_data(numbers), data)
+
+    purpose = purpose if shaped is None else shaped.purpose
+    purpose = None if purpose is None else (purpose, "one chain")
+    call = with_arguments(whole, purpose=purpose, in_stages=True)
+    return lambda numbers, data: call(*given, numbers, data)
 
 
 def _blocks(count: int) -> list[Any]:
@@ -247,33 +287,35 @@ def with_arguments(function: Callable[..., Any], *, purpose: Any = None, in_stag
 def _made(name: str | None, function: Callable[..., Any], inputs: tuple[Any, ...], in_stages: bool) -> Program:
     """The program, compiled and kept by its name."""
     outline, lowered = outlined(function, inputs, in_stages=in_stages)
+    loops = [stage.loop is not None for stage in outline.stages]
+    options = [_OPTIONS if loop or not any(loops) else _RUN_ONCE for loop in loops]
+    # Here, as other threads have settings of their own.
+    texts = [None if name is None else text_of(one, said) for one, said in zip(lowered, options, strict=True)]
     compiled: list[Any] = []
-    texts: list[str] = []
-    for stage, one in zip(outline.stages, lowered, strict=True):
-        program, text = (_compiled(one), None) if name is None else _stage(one)
-        compiled.append(program)
-        if text is not None:
-            texts.append(text)
-        if in_stages:
-            tell(stage.work)
-    made = Program(outline, compiled)
-    if name is not None and len(texts) == len(compiled):
-        remember(name, outline, texts)
-    return made
+    kept: list[str] = []
+    with nullcontext([]) if name is None else watched() as from_elsewhere, ThreadPoolExecutor(_AT_ONCE) as pool:
+        made = pool.map(lambda *one: _stage(*one, from_elsewhere), lowered, texts, options)
+        for stage, (program, text) in zip(outline.stages, made, strict=True):
+            compiled.append(program)
+            if text is not None:
+                kept.append(text)
+            if in_stages:
+                tell(stage.work)
+    if name is not None and len(kept) == len(compiled):
+        remember(name, outline, kept)
+    return Program(outline, compiled)
 
 
-def _stage(lowered: Any) -> tuple[Any, str | None]:
+def _stage(lowered: Any, text: str | None, options: _Options, from_elsewhere: list[str]) -> tuple[Any, str | None]:
     """A compiled stage, and under what text it is kept, if it is."""
-    text = text_of(lowered)
-    if (found := loaded(text)) is not None:
+    if text is not None and (found := loaded(text)) is not None:
         return found, text
-    with watched() as from_elsewhere:
-        compiled = _compiled(lowered)
-    return compiled, None if from_elsewhere or not keep_program(text, compiled) else text
+    compiled = _compiled(lowered, options)
+    return compiled, None if text is None or from_elsewhere or not keep_program(text, compiled) else text
 
 
-def _compiled(lowered: Any) -> Any:
+def _compiled(lowered: Any, options: _Options) -> Any:
     try:
-        return lowered.compile(compiler_options=_OPTIONS if jax.default_backend() == "cpu" else None)
+        return lowered.compile(compiler_options=options if jax.default_backend() == "cpu" else None)
     except jax.errors.JaxRuntimeError:  # a compiler that does not know the options
         return lowered.compile()

@@ -23,7 +23,7 @@ import pickle
 import platform
 import sys
 import zlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -74,9 +74,9 @@ class _Purpose(pickle.Pickler):
             raise pickle.PicklingError("the code of a program that is kept must be known")
 
 
-def text_of(written: Any) -> str:
-    """What a program with this text is called, which is lowered and not yet compiled."""
-    return _digest(written.as_text().encode(), repr((_settings(), _surroundings())).encode())
+def text_of(written: Any, options: Mapping[str, bool | int]) -> str:
+    """What a program with this text is called, which is lowered and will be compiled with these options."""
+    return _digest(written.as_text().encode(), repr((sorted(options.items()), _settings(), _surroundings())).encode())
 
 
 def _digest(*parts: bytes) -> str:
@@ -139,7 +139,7 @@ def recalled(name: str | None) -> Program | None:
         return None
     outline, texts = found
     stages = [loaded(text) for text in texts]
-    return None if None in stages else Program(_with_arrays(outline, jnp.asarray), stages)
+    return None if None in stages else Program(_with_arrays(outline, jax.device_put), stages)
 
 
 def _with_arrays(outline: Outline, kind: Any) -> Outline:

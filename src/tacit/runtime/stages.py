@@ -192,7 +192,7 @@ def _in_parts(loop: Loop, program: Callable[..., Any], given: Sequence[Any], wor
     outside, carried, inputs = given[: loop.ends[0]], given[slice(*loop.ends)], given[loop.ends[1] :]
     parts: list[Sequence[Any]] = []
     for first in range(0, loop.length, loop.at_once):
-        carried, found = jax.block_until_ready(program(jnp.asarray(first), *outside, *carried, *inputs))
+        carried, found = jax.block_until_ready(program(jax.device_put(np.asarray(first)), *outside, *carried, *inputs))
         parts.append(found)
         tell(work * loop.at_once / loop.length)
     return [*carried, *(np.concatenate(of_all) for of_all in zip(*parts, strict=True))]
