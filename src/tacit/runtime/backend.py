@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from importlib import import_module
+from itertools import repeat
 from threading import Lock, Thread
 from typing import Any
 
@@ -294,7 +295,7 @@ def _made(name: str | None, function: Callable[..., Any], inputs: tuple[Any, ...
     compiled: list[Any] = []
     kept: list[str] = []
     with nullcontext([]) if name is None else watched() as from_elsewhere, ThreadPoolExecutor(_AT_ONCE) as pool:
-        made = pool.map(lambda *one: _stage(*one, from_elsewhere), lowered, texts, options)
+        made = pool.map(_stage, lowered, texts, options, repeat(from_elsewhere))
         for stage, (program, text) in zip(outline.stages, made, strict=True):
             compiled.append(program)
             if text is not None:
