@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.certificates.cases import audited
+from laws.cases import certified
 from tacit.errors import InputError
 from tacit.ledger import Ledger
 from tacit.ledger.ledger_text import words
@@ -57,7 +57,7 @@ def test_nothing_is_made_without_saying_its_class():
 def test_every_registered_plan_prices_its_class():
     """For every family and mechanism: an assumed crossing has an assumed event, which claims delta and nothing else."""
     found = {Basis.PROVED: 0, Basis.ASSUMED: 0}
-    for case in audited():
+    for case in certified().values():
         plan = case.plan
         basis = plan.promise.basis
         found[basis] += 1

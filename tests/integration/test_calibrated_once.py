@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tacit
+from laws.cases import certified
 from tacit.boundary import randomize_rows
-from tacit.certificates.cases import audited
 from tacit.mechanisms import add_noise
 from tacit.mechanisms.local import Local
 from tacit.mechanisms.posterior_sample.loss import Loss
@@ -107,7 +107,7 @@ def test_the_noise_of_a_release_that_is_not_the_plans_own_is_priced_by_itself():
 
 def test_plans_go_to_other_processes_with_what_was_calibrated(calls):
     """Every family under every mechanism that it has, as the certificates list them."""
-    plans = [case.plan for case in audited()]
+    plans = [case.plan for case in certified().values()]
     calls.clear()
     for plan in plans:
         other = pickle.loads(pickle.dumps(plan))

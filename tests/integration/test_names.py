@@ -6,12 +6,17 @@ import ast
 import importlib
 import inspect
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import tacit
 
 SOURCE = Path(tacit.__file__).parent
-TREES = {path.relative_to(SOURCE): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def trees():
+    return {path.relative_to(SOURCE): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def definitions(tree):
@@ -27,19 +32,19 @@ def definitions(tree):
         yield from (name for name in targets if name[0].isupper() and not name.isupper())
 
 
-def twice(trees):
+def twice(modules):
     """Public classes and aliases that two modules define, with the modules."""
     places = defaultdict(list)
-    for path, tree in trees.items():
+    for path, tree in modules.items():
         for name in definitions(tree):
             places[name].append(str(path))
     return {name: found for name, found in places.items() if len(found) > 1}
 
 
 def test_no_public_class_or_alias_means_two_things():
-    assert not twice(TREES)
+    assert not twice(trees())
     other = ast.parse("class Plan: ...\nFloats = tuple[float, ...]")
-    assert set(twice({**TREES, Path("other.py"): other})) >= {"Plan"}
+    assert set(twice({**trees(), Path("other.py"): other})) >= {"Plan"}
 
 
 def undocumented(owner):
@@ -60,7 +65,7 @@ def documented(base, name):
 
 def test_every_public_method_says_what_it_is_for_here_or_where_it_is_declared():
     missing = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         if path.name in ("__main__.py",):
             continue
         module = importlib.import_module(".".join(("tacit", *path.with_suffix("").parts)).removesuffix(".__init__"))

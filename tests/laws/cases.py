@@ -5,11 +5,25 @@ A new family is tested by being registered: nothing here names one.
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 import tacit
 from tacit.boundary import collect
+from tacit.certificates.cases import Case, audited, calibrated
 from tacit.models.registry import FAMILIES
+
+
+@cache
+def certified() -> dict[str, Case]:
+    """Every family's plan under every mechanism, made once for all tests; not while modules are collected."""
+    return {case.key: case for case in audited()}
+
+
+@cache
+def certified_methods() -> dict[str, Case]:
+    return {case.key: case for case in calibrated(certified().values())}
 
 
 def exact_sums(source, plan):

@@ -5,7 +5,7 @@ Nothing here names a family or a mechanism's variant that it could ask for: a ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
@@ -132,12 +132,12 @@ def audited() -> list[Case]:
     return list(found.values())
 
 
-def calibrated() -> list[Case]:
+def calibrated(cases: Iterable[Case]) -> list[Case]:
     """One case for every method of every audited case; of the noise distributions, the one that pure epsilon gets."""
     from tacit.infer import method_for, problem_of
 
     found: list[Case] = []
-    for case in audited():
+    for case in cases:
         if isinstance(case.plan.mechanism, AddNoise) and case.plan.mechanism.law != next(iter(NOISES)):
             continue
         problem = problem_of(case.plan, case.prior, ROWS)

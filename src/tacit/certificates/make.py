@@ -193,11 +193,12 @@ def work() -> Iterable[tuple[str, Case]]:
     seen: set[tuple[str, str]] = set()
     defaults: list[Case] = []
     others: list[Case] = []
-    for case in calibrated():
+    first = audited()
+    for case in calibrated(first):
         place = case.family, case.mechanism
         (others if place in seen else defaults).append(case)
         seen.add(place)
-    for kind, cases in (("audits", audited()), ("calibrations", [*defaults, *others])):
+    for kind, cases in (("audits", first), ("calibrations", [*defaults, *others])):
         for case in cases:
             yield kind, case
 
