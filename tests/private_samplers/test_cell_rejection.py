@@ -154,7 +154,7 @@ def test_memory_does_not_follow_the_rows():
 
 
 def plan_of(formula="ill ~ age", budget=None, **said):
-    names = ("age", "dose", "weight", "size")
+    names = ("age", "dose", "weight", "size", "height")
     schema = tacit.Schema(ill=["no", "yes"], **{name: {"bounds": [-1, 1], "clamp": False} for name in names})
     sample = tacit.PosteriorSample(loss="beta-divergence", **said)
     return tacit.Plan(tacit.LogisticRegression(formula), schema, budget or tacit.PureDP(1.0), sample)
@@ -167,7 +167,7 @@ def test_a_plan_by_rejection_is_proved_and_pure():
     release = tacit.simulate(plan, n=200, seed=1).release
     assert release.noise_parameters.sampler == "rejection"
     assert any("exact draw" in text for text in release.guarantee.assumes)
-    for wrong in ({"formula": "ill ~ age + dose + weight + size"}, {"gamma": 1e-9}, {"assume": "converged"}):
+    for wrong in ({"formula": "ill ~ age + dose + weight + size + height"}, {"gamma": 1e-9}, {"assume": "converged"}):
         with pytest.raises(tacit.InputError):
             plan_of(sampler="rejection", **wrong)
     with pytest.raises(tacit.InputError, match="assume"):

@@ -42,7 +42,7 @@ from tacit.schema import Schema
 from tacit.statistics.design import sign
 
 KEYS = ("beta", "weight", "density", "sigma_min")
-MOST_IN_CELLS = 4  # coefficients of a part; each multiplies the cells by ten or twenty
+MOST_IN_CELLS = 5  # coefficients of a part; each multiplies the cells by ten or twenty
 _SD, _NETWORK_SD = 2.5, 1.0  # of a coefficient; of a weight (jewson2023, appendix B)
 
 
