@@ -13,7 +13,9 @@ from tacit.infer import posterior_arrays, problem_of
 from tacit.runtime.chain import SamplerSettings
 
 LEVELS = [f"c{i}" for i in range(20)]
-SCHEMA = tacit.Schema(cost=(0, 100), age=(18, 90), clinic=LEVELS, two=["a", "b"])
+SCHEMA = tacit.Schema(
+    cost=(0, 100), age=(18, 90), clinic=LEVELS, near=(0, 1), two=["a", "b"], many=[str(i) for i in range(13)]
+)
 NARROW = {"level": 0.2, "spread": 0.12, "sigma": 0.15}
 
 
@@ -25,8 +27,8 @@ def plan(budget, schema=SCHEMA):
     ("formula", "said"),
     [
         ("cost ~ age", "of the family 'linear'"),
-        ("cost ~ age + (1 | clinic)", "alone: other terms beside it, and slopes that vary, are not built"),
-        ("cost ~ age + (age | clinic)", "are not built"),
+        ("cost ~ offset(near) + (1 | clinic)", "in a linear regression declare the difference as the response"),
+        ("cost ~ C(many) + (1 | clinic)", "at most 12 columns beside those of the groups"),
         ("cost ~ (1 | two)", "3 to 1000 levels"),
         ("cost ~ (1 | age)", "a column with levels behind"),
         ("cost ~ (age | clinic)", "as a term of its own, too"),

@@ -1,4 +1,4 @@
-"""The prior of a varying intercept."""
+"""The prior of a linear regression with varying effects."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tacit.models.model import Prior
 
 @dataclass(frozen=True)
 class VaryingPrior(Prior):
-    """In mapped units, where the response lies in [-1, 1]: the intercept is N(0, ``level``^2), the standard deviation
-    of the
-    effects half-normal with scale ``spread``, and sigma half-normal with scale ``sigma``. The sizes of the groups are
-    uniform.
+    """In mapped units, where the response and all numbers lie in [-1, 1]: the intercept is N(0, ``level``^2), every
+    other coefficient N(0, ``slope``^2), the standard deviations of varying effects are half-normal with scale
+    ``spread``, and sigma half-normal with scale ``sigma``. The sizes of the groups are uniform.
     """
 
     level: float = 1.0
+    slope: float = 1.0
     spread: float = 0.5
     sigma: float = 0.5
 

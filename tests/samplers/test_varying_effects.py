@@ -1,0 +1,56 @@
+"""The numbers of a release by group, in the places where the sampler takes them for what they are."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import tacit
+from tacit.infer import problem_of
+from tacit.models.varying_layout import group_sums
+from tacit.samplers.group_sums import Seen, log_among
+
+SCHEMA = tacit.Schema(y=(0, 10), x=(0, 1), w=(-2, 5), kind=["a", "b", "c"], g=["p", "q", "r"])
+
+
+@pytest.mark.parametrize("formula", ["y ~ w + kind + x + (1 | g)", "y ~ kind + x + w + (x | g)", "y ~ (1 | g)"])
+def test_sums_stand_in_their_places(formula):
+    """Seed 3, 200 rows, no noise: all sums are those of the mapped columns, and what is 0 for every table is 0."""
+    rng = np.random.default_rng(3)
+    columns = {"y": rng.uniform(0, 10, 200), "x": rng.uniform(0, 1, 200), "w": rng.uniform(-2, 5, 200)}
+    columns |= {"kind": rng.integers(0, 3, 200), "g": rng.integers(0, 3, 200)}
+    plan = tacit.Plan(tacit.VaryingRegression(formula), SCHEMA, tacit.PureDP(1.0))
+    statistic, known = plan.statistic(), group_sums(problem_of(plan, {}, 200))
+    released = np.array(statistic.batch_sum(columns)) / statistic.unit
+    values = [column.values(columns, statistic.steps) / statistic.steps for column in statistic.vector]
+    ones, y, rest = np.ones(200), values[-1], [values[j] for j in statistic.rest]
+    z = [ones, *(values[j] for j in statistic.slopes)]
+    with jax.enable_x64(True):
+        seen = Seen.of(known, released[None], *[np.ones((1, len(released)))] * 2)
+        n = np.bincount(columns["g"], minlength=3).astype(float)
+        vectors = np.asarray(seen.vectors(n)[0]).reshape(3, len(rest) + 1, len(z))
+    for group in range(3):
+        here = columns["g"] == group
+        expected = [[(a * b)[here].sum() for b in z] for a in [*rest, y]]
+        np.testing.assert_allclose(vectors[group], expected, atol=1e-9)
+        if known.slope:
+            place = known.of_slope[:, group]
+            np.testing.assert_allclose(released[place], [z[1][here].sum(), (z[1] ** 2)[here].sum()], atol=1e-9)
+    everything = np.stack([ones, *rest, y])
+    products = known.select @ (everything @ everything.T).reshape(-1)
+    np.testing.assert_allclose(products, seen.over_all, atol=1e-9)
+    assert known.fixed == (3 if "kind" in formula else 0)
+
+
+def test_releases_of_the_same_rows_are_their_mean_and_a_constant():
+    """Exact: the density of both around any sum, less that of their weighted mean, does not depend on the sum."""
+    z, variances = np.array([[1.0], [4.0]]), np.array([[1.0], [2.0]])
+
+    def log_normal(x, variance):
+        return -(x**2 / variance + np.log(variance)) / 2
+
+    left = float(log_among(z, variances))
+    for exact in (-3.0, 0.0, 5.0):
+        both = log_normal(z - exact, variances).sum()
+        assert np.isclose(both - log_normal(2.0 - exact, 2 / 3), left)
