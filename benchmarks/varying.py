@@ -58,7 +58,7 @@ def given(plan: tacit.Plan, said: Any, rng: Any) -> tuple[Any, Any]:
     for name in ("effect", "slope_effect"):
         if name in found:
             found[name] = said.sigma / 2 * rng.standard_normal(said.groups)
-    found |= model._by_level(found, schema)
+    found |= model.by_level(found, schema)
     rows = model.draw_rows(found, schema, said.rows, rng)
     levels = schema.category("clinic").levels
     rows["clinic"] = [levels[code] for code in rng.integers(0, said.groups, said.rows)]

@@ -112,9 +112,9 @@ class VaryingRegression(Regression):
             spread = np.float64(prior.spread * abs(rng.standard_normal()))
             found[f"{before}spread"] = spread
             found[f"{before}effect"] = spread * rng.standard_normal(statistic.by.size)
-        return {**found, **self._by_level(found, schema)}
+        return {**found, **self.by_level(found, schema)}
 
-    def _by_level(self, draws: Arrays, schema: Schema) -> Arrays:
+    def by_level(self, draws: Arrays, schema: Schema) -> Arrays:
         """Means, and slopes, of the levels in the units of the data."""
         statistic, number = self.statistic(schema), self.design(schema).number_response
         theta = draws["theta"]
@@ -248,7 +248,7 @@ def _chain(problem: Problem, known: Any, settings: SamplerSettings) -> Chain:
         found = {"theta": made["theta"][:, order], "sigma": made["sigma"], "count": made["count"]}
         for i, before in enumerate(("", "slope_")[: 1 + len(statistic.slopes)]):
             found |= {f"{before}spread": made["spread"][:, i], f"{before}effect": made["effect"][:, :, i]}
-        found |= model._by_level(found, problem.schema)
+        found |= model.by_level(found, problem.schema)
         return {**found, "n": jnp.sum(made["count"], axis=1)} if problem.unknown_n else found, info
 
     return named
