@@ -86,6 +86,8 @@ _HOMES = {
     "SurvivalCurve": "tacit.models.survival_curve",
     "TableCalibration": "tacit.calibration.table",
     "TacitError": "tacit.errors",
+    "VaryingLogisticPrior": "tacit.models.varying_logistic_prior",
+    "VaryingLogisticRegression": "tacit.models.varying_logistic",
     "VaryingPrior": "tacit.models.varying_prior",
     "VaryingRegression": "tacit.models.varying",
     "WeibullSurvival": "tacit.models.weibull_survival",

@@ -236,6 +236,14 @@ MCCULLAGH_1980 = Paper(
     "Journal of the Royal Statistical Society, Series B",
     1980,
 )
+GELMAN_2006 = Paper(
+    "gelman2006",
+    "article",
+    ("Gelman, Andrew",),
+    "Prior Distributions for Variance Parameters in Hierarchical Models",
+    "Bayesian Analysis",
+    2006,
+)
 HOFFMAN_2014 = Paper(
     "hoffman2014",
     "article",

@@ -74,6 +74,7 @@ MODELS = {
     "`logistic` with numbers": tacit.LogisticRegression("group ~ x"),
     "`poisson-regression`": tacit.PoissonRegression("k ~ x"),
     "`varying`": tacit.VaryingRegression("y ~ (1 | three)"),
+    "`varying-logistic`": tacit.VaryingLogisticRegression("group ~ (1 | three)"),
     "`survival`": tacit.SurvivalCurve("y", "group", [2, 5]),
     "`ordinal`": tacit.OrdinalRegression("three ~ x"),
     "`multinomial`": tacit.MultinomialRegression("three ~ x"),

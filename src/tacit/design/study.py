@@ -26,7 +26,6 @@ from tacit.infer import check_settings
 from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.model import Prior
 from tacit.models.regression import Regression
-from tacit.models.varying import VaryingRegression
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import Guarantee
 from tacit.runtime.progress import Asked, percent
@@ -170,7 +169,7 @@ def design(
     ```
     """
     plan = as_plan(plan)
-    if isinstance(plan.model, LikelihoodModel | VaryingRegression):
+    if isinstance(plan.model, LikelihoodModel) or (isinstance(plan.model, Regression) and plan.model.varies):
         raise expected(
             "family",
             plan.model.family,

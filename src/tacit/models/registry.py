@@ -30,6 +30,7 @@ from tacit.models.statistical_query import StatisticalQuery
 from tacit.models.student_regression import StudentRegression
 from tacit.models.survival_curve import SurvivalCurve
 from tacit.models.varying import VaryingRegression
+from tacit.models.varying_logistic import VaryingLogisticRegression
 from tacit.models.weibull_survival import WeibullSurvival
 
 FAMILIES: dict[str, type[Model]] = {
@@ -51,6 +52,7 @@ FAMILIES: dict[str, type[Model]] = {
         LogisticRegression,
         PoissonRegression,
         VaryingRegression,
+        VaryingLogisticRegression,
     )
 }
 

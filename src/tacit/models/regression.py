@@ -42,7 +42,8 @@ class Regression(Model):
         if found.formula.varying is not None and not self.varies:
             found.formula.no(
                 found.formula.varying.column,
-                'to have a term with | in the family "varying" alone: tacit.VaryingRegression("y ~ (1 | g)")',
+                'to have a term with | in the family "varying": tacit.VaryingRegression("y ~ (1 | g)"), or '
+                '"varying-logistic" for a response of two levels',
             )
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tacit._support.printable import in_prose
-from tacit.bibliography import HOFFMAN_2014, Paper
+from tacit.bibliography import GELMAN_2006, HOFFMAN_2014, Paper
 from tacit.errors import expected
 from tacit.models.effects import EffectDraws, condition, response_words
 from tacit.models.formula import Varying
@@ -29,14 +29,6 @@ _MOST_SHOWN = 20  # groups that have a sentence each
 _MOST_COLUMNS = 12
 _TRIES, _FEW_OUTSIDE = 1000, 0.002  # draws of parameters and rows; the share of values outside the bounds
 _NAIVE = 1e-2  # rows: the noise that the naive method knows of
-_GELMAN = Paper(
-    "gelman2006",
-    "article",
-    ("Gelman, Andrew",),
-    "Prior Distributions for Variance Parameters in Hierarchical Models",
-    "Bayesian Analysis",
-    2006,
-)
 
 
 @dataclass(frozen=True)
@@ -53,7 +45,7 @@ class VaryingRegression(Regression):
 
     family: ClassVar[str] = "varying"
     about: ClassVar[str] = "the mean of a number in many groups that inform each other"
-    papers: ClassVar[tuple[Paper, ...]] = (_GELMAN,)
+    papers: ClassVar[tuple[Paper, ...]] = (GELMAN_2006,)
     varies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
