@@ -89,7 +89,7 @@ def test_the_page_and_the_text_for_machines(found):
     assert plain["numbers"][0]["number"] == "theta"
     page = found.page()
     assert "Is this posterior calibrated?" in page
-    assert "Where it ends" in page
+    assert "Rows outside the model" in page
     assert "http:" not in page.replace("http://www.w3.org", "")
     assert page.count("<svg") >= 2
 

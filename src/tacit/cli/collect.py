@@ -47,7 +47,7 @@ def collect(
         print_json({"url": url, "journal": str(output), "stored": len(journal), "promise": form.promise.to_plain()})
     else:
         questions = ", ".join(f"{question.name} ({question.plan.budget.symbols})" for question in form.questions)
-        say(f"Questions: {questions}. Who answers all of them is promised {form.promise.symbols}.")
+        say(f"Questions: {questions}. Whoever answers all of them is promised {form.promise.symbols}.")
         say(f"Stored so far: {len(journal):,} submissions in {output}")
         say(f"Collecting at {url} until stopped.")
     server.serve_forever()

@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit.mechanisms.local import Local
 from tacit.models.effects import EffectDraws, rounded
+from tacit.models.quantiles import Quantiles
 from tacit.models.regression import Regression
 from tacit.pages.interval_rows import Scale, interval
 from tacit.pages.svg import ratio_ticks, ticks
@@ -51,7 +52,7 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
     rows, scale = _rows(found, sentences, before, exact, truth)
     numbers = tuple(
         PosteriorNumber(
-            one.name,
+            f"quantile {one.name}" if isinstance(posterior.plan.model, Quantiles) else one.name,
             "effect",
             one.values,
             before.get(one.name),

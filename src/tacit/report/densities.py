@@ -107,8 +107,9 @@ def density_plot(one: PosteriorNumber) -> Plot | None:
     if len(values) <= _MOST_BARS and np.array_equal(values, np.round(values)):
         shares = [float(np.mean(one.draws == v)) for v in values]
         inside = [left <= v <= right for v in values]
+        half = max(0.45, 0.012 * (high - low))  # a value among few far apart would be too thin to see
         bars = [
-            Bar(float(v) - 0.45, float(v) + 0.45, share, "in" if held else "")
+            Bar(float(v) - half, float(v) + half, share, "in" if held else "")
             for v, share, held in zip(values, shares, inside, strict=True)
         ]
         top = max(shares)
@@ -163,7 +164,8 @@ def _window(one: PosteriorNumber) -> tuple[float, float]:
     low, high = (float(v) for v in np.quantile(one.draws, [0.0005, 0.9995]))
     width = (high - low) or float(np.ptp(one.draws))
     if np.array_equal(one.draws, np.round(one.draws)):
-        low, high = low - 0.6, high + 0.6
+        room = max(0.6, 0.02 * width)
+        low, high = low - room, high + room
     if one.truth is not None and low - width < one.truth < high + width:
         low, high = min(low, one.truth - 0.02 * width), max(high, one.truth + 0.02 * width)
     return low, high if high > low else low + width

@@ -183,7 +183,7 @@ function given() {
   const before = spent > 0 ? `You have answered here before, which counts. ` : "";
   const forgets = allowance.remembers ? "" : "This browser keeps nothing for this page, so it cannot count. ";
   $("given").textContent =
-    `${before}${forgets}However many surveys this site shows you, this device sends it no more than makes somebody ` +
+    `${before}${forgets}However many surveys this site shows you, this device never sends it more than would make somebody ` +
     `${surest(allowance.ceiling)} sure. It does not know what you sent from other devices, other browsers or private ` +
     "windows, to other addresses of the same people, or before this browser's memory of the site was cleared.";
   $("given-numbers").textContent =
