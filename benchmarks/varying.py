@@ -32,8 +32,14 @@ KEEP, WARMUP = 4, 400
 def plan_of(said: Any) -> tacit.Plan:
     """Everything in mapped units."""
     levels = [f"c{i}" for i in range(said.groups)]
-    schema = tacit.Schema(cost=(-1, 1), age=(-1, 1), bmi=(-1, 1), sex=["f", "m"], clinic=levels)
-    return tacit.Plan(tacit.VaryingRegression(said.formula), schema, tacit.PureDP(said.epsilon))
+    schema = tacit.Schema(cost=(-1, 1), age=(-1, 1), sex=["f", "m"], smokes=["no", "yes"], clinic=levels)
+    family = tacit.VaryingLogisticRegression if said.formula.startswith("smokes") else tacit.VaryingRegression
+    return tacit.Plan(family(said.formula), schema, tacit.PureDP(said.epsilon))
+
+
+def prior_of(said: Any) -> dict[str, float]:
+    """The default one, but that rows have to stay inside their bounds."""
+    return PRIOR if said.what == "ranks" and not said.formula.startswith("smokes") else {}
 
 
 def released(plan: tacit.Plan, rows: Any, rng: Any) -> Any:
@@ -52,7 +58,7 @@ def given(plan: tacit.Plan, said: Any, rng: Any) -> tuple[Any, Any]:
     """Parameters and rows of one trial: from the prior, or with a spread of half of sigma and groups of one size."""
     model, schema = plan.model, plan.schema
     if said.what == "ranks":
-        return model.draw_together(problem_of(plan, PRIOR, said.rows).prior, schema, said.rows, rng)
+        return model.draw_together(problem_of(plan, prior_of(said), said.rows).prior, schema, said.rows, rng)
     found = model.draw_parameters(model.default_prior(schema), schema, rng)
     found |= {"theta": np.full(len(found["theta"]), 0.1), "sigma": said.sigma, "spread": said.sigma / 2}
     for name in ("effect", "slope_effect"):
@@ -69,7 +75,7 @@ def given(plan: tacit.Plan, said: Any, rng: Any) -> tuple[Any, Any]:
 
 def chain_of(plan: tacit.Plan, said: Any, settings: SamplerSettings) -> Any:
     """The chain of the default method, compiled when it is first called."""
-    problem = problem_of(plan, PRIOR if said.what == "ranks" else {}, said.rows)
+    problem = problem_of(plan, prior_of(said), said.rows)
     return jax.jit(plan.model.methods["by-group"].build(problem, settings))
 
 
@@ -92,8 +98,9 @@ def trials(said: Any) -> None:
                 row[f"rank {name}"] = (values[::KEEP] < true).sum(axis=0)
                 row[f"held {name}"] = (low <= true) & (true <= high)
                 row[f"error {name}"] = values.mean(axis=0) - true
-        parts = z[: plan.statistic().width * said.groups].reshape(said.groups, -1)[:, :2]
-        row["error alone"] = (parts[:, 1] - parts[:, 0]) / np.maximum(parts.sum(axis=1), 1) - truth["group_mean"]
+        if "group_mean" in truth:
+            parts = z[: plan.statistic().width * said.groups].reshape(said.groups, -1)[:, :2]
+            row["error alone"] = (parts[:, 1] - parts[:, 0]) / np.maximum(parts.sum(axis=1), 1) - truth["group_mean"]
         kept.append(row)
         np.savez(f"{said.out}.{said.part}.npz", **{name: np.array([one[name] for one in kept]) for name in row})
     print(said.part, len(kept), "trials in", round(time.perf_counter() - began, 1), "s", flush=True)
@@ -119,6 +126,8 @@ def show(said: Any) -> None:
             f"{name}: least p {min(p):.4f} of {len(p)}; 90% held {held:.3f}; error {rmse:.4f}; tenths {tenths.round(3)}"
         )
     print("least p of all", round(min(least.values()), 4))
+    if "error alone" not in found:
+        return
     alone, pooled = (np.sqrt(np.mean(found[f"error {name}"] ** 2)) for name in ("alone", "group_mean"))
     print("error by themselves", round(alone, 4), "pooled", round(pooled, 4), "gain", round(1 - pooled / alone, 3))
 

@@ -69,6 +69,8 @@ from tacit.models.statistical_query import StatisticalQuery as StatisticalQuery
 from tacit.models.student_regression import StudentRegression as StudentRegression
 from tacit.models.survival_curve import SurvivalCurve as SurvivalCurve
 from tacit.models.varying import VaryingRegression as VaryingRegression
+from tacit.models.varying_logistic import VaryingLogisticRegression as VaryingLogisticRegression
+from tacit.models.varying_logistic_prior import VaryingLogisticPrior as VaryingLogisticPrior
 from tacit.models.varying_prior import VaryingPrior as VaryingPrior
 from tacit.models.weibull_survival import WeibullSurvival as WeibullSurvival
 from tacit.partial_sums import Partial as Partial
@@ -174,6 +176,8 @@ __all__ = [
     "SurvivalCurve",
     "TableCalibration",
     "TacitError",
+    "VaryingLogisticPrior",
+    "VaryingLogisticRegression",
     "VaryingPrior",
     "VaryingRegression",
     "WeibullSurvival",
