@@ -20,7 +20,9 @@ def audit(
     ] = None,
     runs: Annotated[int, typer.Option("--runs", help="Runs of the mechanism on each of two data sets.")] = 2000,
     n: Annotated[int, typer.Option("--n", help="Units of privacy in each made-up data set.")] = 10,
-    level: Annotated[float, typer.Option("--level", help="The most that a right mechanism is accused with.")] = 1e-6,
+    level: Annotated[
+        float, typer.Option("--level", help="The largest probability of accusing a mechanism that is right.")
+    ] = 1e-6,
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,

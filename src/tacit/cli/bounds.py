@@ -15,9 +15,10 @@ def bounds(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows: a CSV, Parquet or Arrow file.")],
     column: Annotated[str, typer.Option("--column", help="The numeric column.")],
     within: Annotated[
-        tuple[float, float], typer.Option("--within", metavar="LOW HIGH", help="A very wide range, right without data.")
+        tuple[float, float],
+        typer.Option("--within", metavar="LOW HIGH", help="A very wide range, which is right whatever the data are."),
     ],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="What the suggestion may cost, pure.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="What the suggestion may cost: a pure epsilon.")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where the result goes, a JSON file.", show_default=False)
     ] = None,
@@ -25,7 +26,9 @@ def bounds(
         str, typer.Option("--spacing", help="linear, or log where the order of magnitude is unknown.")
     ] = "linear",
     points: Annotated[int, typer.Option("--points", help="Steps of a linear grid.")] = 1000,
-    share: Annotated[float, typer.Option("--share", help="Of the rows, to leave outside at each end.")] = 0.005,
+    share: Annotated[
+        float, typer.Option("--share", help="The share of the rows to leave outside at each end.")
+    ] = 0.005,
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="The ledger that pays; with --dataset.", show_default=False)
     ] = None,

@@ -47,7 +47,9 @@ def calibrate(
     level: Annotated[
         float | None,
         typer.Option(
-            "--level", help="The most that a right one is accused with: 0.001, or 0.01 of a table.", show_default=False
+            "--level",
+            help="The largest probability of accusing a posterior that is right: 0.001, or 0.01 of a table.",
+            show_default=False,
         ),
     ] = None,
     output: Annotated[

@@ -12,7 +12,9 @@ from tacit.cli.shared import Json, Overwrite, print_json, say
 _Plans = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PLAN", help="Local plans, TOML files, one a question; file names name them.", show_default=False
+        metavar="PLAN",
+        help="Local plans, TOML files: one for each question, which has the file's name.",
+        show_default=False,
     ),
 ]
 
@@ -20,7 +22,7 @@ _Plans = Annotated[
 def collect(
     plan: _Plans,
     port: Annotated[int, typer.Option("--port", help="Where to listen; 0 picks a free one.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The journal; if it is there, goes on with it.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The journal; an existing one is continued.")],
     dataset: Annotated[str, typer.Option("--dataset", help="What the survey is called.")],
     page: Annotated[
         Path | None, typer.Option("--page", help="A folder with the survey's page, to serve it as well.")

@@ -54,7 +54,8 @@ def design(
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Infer one cell in full, the last, and show its widths beside these.")
+        bool,
+        typer.Option("--check", help="Infer the last cell in full, and show its widths beside the approximate ones."),
     ] = False,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Where a plot goes, an SVG or PNG file.", show_default=False)

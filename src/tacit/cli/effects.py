@@ -38,7 +38,9 @@ def effects(
         list[str] | None,
         _repeatable("--marginal", "NAME", "How the expected response changes with a column, or with a level"),
     ] = None,
-    ratios: Annotated[bool, typer.Option("--ratios", help="Odds ratios or rate ratios, for one more.")] = False,
+    ratios: Annotated[
+        bool, typer.Option("--ratios", help="Odds ratios or rate ratios, for one more of each column.")
+    ] = False,
     compare: Annotated[
         list[str] | None,
         _repeatable(
@@ -47,9 +49,14 @@ def effects(
     ] = None,
     ranking: Annotated[
         str | None,
-        typer.Option("--ranking", metavar="NAME", help="Groups by a number of theirs, with ranks.", show_default=False),
+        typer.Option(
+            "--ranking",
+            metavar="NAME",
+            help="Groups in the order of one of their numbers, with ranks.",
+            show_default=False,
+        ),
     ] = None,
-    probability: Annotated[float, typer.Option("--probability", help="Of the intervals.")] = 0.95,
+    probability: Annotated[float, typer.Option("--probability", help="The probability of the intervals.")] = 0.95,
     as_json: Json = False,
     as_tsv: Tsv = False,
 ) -> None:

@@ -54,7 +54,7 @@ def infer(
     seed: Seed = 0,
     chains: Annotated[int, typer.Option("--chains", help="Chains, run at once.")] = 4,
     draws: Annotated[int, typer.Option("--draws", help="Draws kept of each chain.")] = 1000,
-    warmup: Annotated[int, typer.Option("--warmup", help="Draws thrown away first.")] = 500,
+    warmup: Annotated[int, typer.Option("--warmup", help="Draws of each chain that are thrown away first.")] = 500,
     anyway: Annotated[bool, typer.Option("--anyway", help="Save a posterior even if its chains failed.")] = False,
     overwrite: Overwrite = False,
     as_json: Json = False,

@@ -18,7 +18,8 @@ def init(
         "plan.toml"
     ),
     ask: Annotated[
-        bool | None, typer.Option("--ask/--no-ask", help="Ask for what is missing; on a terminal unless told.")
+        bool | None,
+        typer.Option("--ask/--no-ask", help="Ask questions instead of leaving blanks; the default on a terminal."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -26,14 +26,17 @@ def new(
     dataset: Annotated[str, typer.Option("--dataset", help="The name of the rows.")],
     epsilon: Annotated[float | None, _number("--epsilon", "A total epsilon; pure unless --delta or --order.")] = None,
     delta: Annotated[float | None, _number("--delta", "With --epsilon: approximate differential privacy.")] = None,
-    rho: Annotated[float | None, _number("--rho", "A total rho of zCDP.")] = None,
+    rho: Annotated[float | None, _number("--rho", "A total rho of zero-concentrated differential privacy.")] = None,
     mu: Annotated[float | None, _number("--mu", "A total mu of Gaussian differential privacy.")] = None,
     order: Annotated[float | None, _number("--order", "With --epsilon: Renyi, of this order.")] = None,
     person: Annotated[
         str | None, typer.Option("--person", metavar="ID", help="The total is for all rows of a person: the id column.")
     ] = None,
     neighbours: Annotated[
-        str, typer.Option("--neighbours", help="replace-one, or add-remove where n is not public: of every release.")
+        str,
+        typer.Option(
+            "--neighbours", help="The relation of every release: replace-one, or add-remove where n is not public."
+        ),
     ] = REPLACE_ONE,
     as_json: Json = False,
 ) -> None:
@@ -65,7 +68,8 @@ def new(
 def show(
     ledger: _File,
     delta: Annotated[
-        float | None, _number("--delta", "Say epsilon at this delta as well; else only totals with a delta have one.")
+        float | None,
+        _number("--delta", "Also say epsilon at this delta; without it only totals with a delta have one."),
     ] = None,
     as_json: Json = False,
 ) -> None:

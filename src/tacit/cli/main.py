@@ -111,7 +111,7 @@ def _main(  # pyright: ignore[reportUnusedFunction]
 
 @app.command()
 def check(plan: PlanFile, as_json: Json = False, as_tsv: Tsv = False) -> None:
-    """Explain in plain words what a plan releases and promises. Also: how much noise, and what can be learnt."""
+    """Explain in plain words what a plan releases and promises. Also: the noise, and what can be learnt."""
     from tacit.mechanisms.mechanism import Central
     from tacit.plan import Plan
     from tacit.privacy.neighbours import REPLACE_ONE

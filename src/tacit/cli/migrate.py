@@ -18,7 +18,7 @@ def migrate(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Write a file of an older format anew. The old file stays as it is."""
+    """Rewrite a file of an older format in the present one. The old file stays as it is."""
     import tacit
 
     tacit.migrate(file, output, overwrite=overwrite)

@@ -23,7 +23,7 @@ def predict(
             help="Values of a column, with commas between them; repeatable, all combinations are made.",
         ),
     ],
-    probability: Annotated[float, typer.Option("--probability", help="Of the intervals.")] = 0.95,
+    probability: Annotated[float, typer.Option("--probability", help="The probability of the intervals.")] = 0.95,
     seed: Seed = 0,
     as_json: Json = False,
     as_tsv: Tsv = False,

@@ -21,14 +21,16 @@ def report(
     posterior: Annotated[Path, typer.Argument(metavar="POSTERIOR", help="The posterior, a netCDF file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes, an HTML file.")],
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="Say how this ledger stands, too.", show_default=False)
+        Path | None,
+        typer.Option("--ledger", help="A ledger: the page says how it stands and whether it paid.", show_default=False),
     ] = None,
     key: Annotated[
         list[Path] | None,
         typer.Option("--key", help="A public key, a .pub file, to check signatures; repeatable.", show_default=False),
     ] = None,
     truth: Annotated[
-        bool, typer.Option("--truth", help="Simulated releases only: show the truth, and what no noise would give.")
+        bool,
+        typer.Option("--truth", help="Simulated releases only: show the truth, and what would be known without noise."),
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out the split of the uncertainty, which takes another inference.")

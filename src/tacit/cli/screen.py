@@ -33,10 +33,15 @@ def screen(
         typer.Argument(metavar="DATA", help="The rows: CSV, Parquet or Arrow files, a folder or a DuckDB table."),
     ],
     epsilon: Annotated[
-        float | None, typer.Option("--epsilon", help="What the counts may cost, pure.", show_default=False)
+        float | None, typer.Option("--epsilon", help="What the counts may cost: a pure epsilon.", show_default=False)
     ] = None,
-    rho: Annotated[float | None, typer.Option("--rho", help="Or: their rho of zCDP.", show_default=False)] = None,
-    mu: Annotated[float | None, typer.Option("--mu", help="Or: their mu of Gaussian DP.", show_default=False)] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option("--rho", help="Instead: a rho of zero-concentrated differential privacy.", show_default=False),
+    ] = None,
+    mu: Annotated[
+        float | None, typer.Option("--mu", help="Instead: a mu of Gaussian differential privacy.", show_default=False)
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where the screen goes, a JSON file.", show_default=False)
     ] = None,

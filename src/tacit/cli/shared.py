@@ -30,7 +30,7 @@ Tsv = Annotated[bool, typer.Option("--tsv", help="Print the table with tabs betw
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more, and log what is done to standard error.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it is there.")]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="Who reads the rows: local, dask, tcp://HOST:PORT (a Dask scheduler) or spark.")
+    str, typer.Option("--engine", help="What reads the rows: local, dask, tcp://HOST:PORT (a Dask scheduler) or spark.")
 ]
 PriorOption = Annotated[
     list[str] | None,

@@ -33,7 +33,7 @@ family = ""                # for a number start with "mean", which assumes no sh
 # was observed is private, also the smallest and the largest value.
 #   a number:    age = [18, 100]           the least and the largest value that make sense. Values outside are clamped.
 #                Ask what the form allowed, what law or nature allow, what a colleague would call a typing error. Wider
-#                bounds cost more noise: twice as wide, about twice the noise. Leave out a few extreme rows rather than
+#                bounds cost more noise: twice as wide, about twice the noise. Clamp a few extreme values rather than
 #                double the range. If nobody can say, `tacit bounds` suggests some, for a part of the budget.
 #   a category:  smoker = ["no", "yes"]    every level, spelt as in the data; the first one is the reference.
 #                Numbers that stand for categories: {{levels = [0, 1]}}. An undeclared cell counts as the reference.

@@ -77,7 +77,7 @@ def _about_the_fit(posterior: Posterior) -> list[str]:
         return []
     return [
         f"The release does not fit the model: the released sum {worst[0]} is {abs(worst[1]):.0f} standard deviations "
-        "from what this posterior expects. Do not trust its intervals. The columns are distributed otherwise than the "
+        "from what this posterior expects. Do not trust its intervals. The columns are distributed differently than the "
         "model says, or the prior excludes what the rows say."
     ]
 
@@ -161,8 +161,8 @@ def _about_the_data(posterior: Posterior, *, fits: bool) -> list[str]:
     # Where any distribution will do, a share is told from even spread only above what even spread gives: 8.3%.
     least = _MUCH_CLAMPED if model.sums_must_fit else _MORE_THAN_EVEN
     shape = (
-        " If you know that hardly any do, the values are not bell-shaped, which this method takes them for: its answer "
-        "is off on that account."
+        " If you know that hardly any do, the values are not bell-shaped as this method assumes, and its answer is "
+        "wrong for that reason."
         if model.sums_must_fit
         else ""
     )

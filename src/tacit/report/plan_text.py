@@ -77,10 +77,10 @@ def _about_shape(plan: Plan) -> list[str]:
     if not isinstance(model, OneNumber):
         return []
     seen = (
-        "A tenth of the budget goes to counts that show it where this is wrong."
+        "A tenth of the budget goes to counts that show whether this is wrong."
         if model.shape_check
-        else "Nothing in the release can show it where this is wrong: shape_check = true would, for a tenth of the "
-        'budget, and family = "mean" assumes no shape.'
+        else "Nothing in the release can show whether this is wrong: with shape_check = true it could, for a tenth of "
+        'the budget, and family = "mean" assumes no shape.'
     )
     return [f"Assumes: {model.shape}. {seen}"]
 
@@ -165,12 +165,13 @@ def _explain_rounds(plan: Plan) -> list[str]:
     names = list(calibrated.sums.coordinates)
     lines = [
         f"Mechanism: {plan.mechanism.kind}, scores in rounds{_by_default(plan)}; the rows are read {calibrated.passes} "
-        "times, once for each round.",
+        "times, once for each round. A score says in which direction, and how much, the rows would change a "
+        "coefficient; its information says how strongly.",
         f"Reads: the column{'s' if len(plan.reads) > 1 else ''} {_names(plan.reads)}; {_unit(unit)}.",
         *(_about_round(calibrated, place, names) for place in range(calibrated.passes)),
-        f"Releases beside it: the point of each round, {about_n(plan)}.",
-        f"Noise: {calibrated.noise_parameters.noise}. In later rounds its size follows from the point, and what is "
-        "said above is what it would be at 0; the price is fixed beforehand.",
+        f"Also releases: the coefficients of each round, {about_n(plan)}.",
+        f"Noise: {calibrated.noise_parameters.noise}. In later rounds its size follows from the "
+        "coefficients there, and the sizes above are those with all of them at 0; the price is fixed beforehand.",
         f"Promises: {plan.budget.symbols}. {plan.budget.sentence()}",
         "Posterior: assumes that the response follows the model given the covariates, and nothing about how those are "
         "distributed.",
@@ -197,7 +198,9 @@ def _about_round(calibrated: ScoreRounds, place: int, names: list[str]) -> str:
     scores = f"{size} score{'s' if size > 1 else ''} ({_some(tuple(names))})"
     matrix = f" and the {size * (size + 1) // 2} entries of their information" if calibrated.matrix[place] > 0 else ""
     where = (
-        "at 0" if place == 0 else f"at a point that {'round 1 leads' if place == 1 else f'rounds 1 to {place} lead'} to"
+        "with all coefficients at 0"
+        if place == 0
+        else f"at the coefficients that {'round 1 leads' if place == 1 else 'the rounds before lead'} to"
     )
     sds = _noise_at_zero(calibrated, place)
     noise = f"noise with standard deviation {sds[0]:.3g} on a score"
