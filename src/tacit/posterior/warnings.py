@@ -77,8 +77,8 @@ def _about_the_fit(posterior: Posterior) -> list[str]:
         return []
     return [
         f"The release does not fit the model: the released sum {worst[0]} is {abs(worst[1]):.0f} standard deviations "
-        "from what this posterior expects. Do not trust its intervals. The columns are distributed differently than the "
-        "model says, or the prior excludes what the rows say."
+        "from what this posterior expects. Do not trust its intervals. The columns are distributed differently than "
+        "the model says, or the prior excludes what the rows say."
     ]
 
 
