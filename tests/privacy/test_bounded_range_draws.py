@@ -46,6 +46,7 @@ def test_one_draw():
         one = bounded_range_draws.delta(epsilon, 1, target)
         assert abs(one / bounded_range.delta(epsilon, target) - 1) < 1e-12
     assert bounded_range_draws.delta(1.0, 3, 3.0) == 0.0
+    assert bounded_range_draws.delta(0.0006850008648413434, 100, 0.0685000628454966) > 0.0  # it is 5.6e-657
 
 
 @pytest.mark.parametrize(("e", "k", "g"), [(1.0, 2, 0.0), (0.5, 7, 0.8), (3.0, 4, 2.0), (0.2, 20, 1.0), (2.0, 3, 5.9)])

@@ -49,7 +49,7 @@ def delta(epsilon: Real, draws: int, target: Real) -> float:
     if target < 0:
         raise expected("target", target, "to be at least 0")
     e, g, k = Fraction(epsilon), Fraction(target), draws
-    found = 0.0
+    found = 5e-324 if k * e > g else 0.0  # where a float would be 0, it is not
     for least in range(k):
         before_end = ((k - least) * e - g) / (k + 1)
         if before_end <= 0:
