@@ -41,7 +41,7 @@ class SurvivalCurve(CellFamily):
     """
 
     family: ClassVar[str] = "survival"
-    about: ClassVar[str] = "how many are without an event at times that you say, some of them followed for less"
+    about: ClassVar[str] = "how many are without an event over time, some of them followed for less"
     papers: ClassVar[tuple[Paper, ...]] = (SUSARLA_1976,)
     event: str = field(metadata=EVENT_ASKED)
     edges: tuple[float, ...] = field(metadata=ASKED)
@@ -99,14 +99,23 @@ class SurvivalCurve(CellFamily):
         return {name: values[0] if self.by is None else values for name, values in found.items()}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Groups of equal size; in each interval a tenth of those left without an event leave in it."""
+        """Groups as large as ``count`` says, and in each interval so many leave without an event as it says.
+
+        Without it groups of equal size, and a tenth of those that are left without an event leave.
+        """
         import numpy as np
 
         hazard = np.atleast_2d(np.asarray(parameters["hazard"], np.float64))
-        gone, left = np.full(len(hazard), 1.0), 0.1
+        gone, leaving = np.full(len(hazard), 1.0), np.full(hazard.shape, 0.1)
+        if "count" in parameters:
+            count = np.atleast_2d(np.asarray(parameters["count"], np.float64))
+            had, went = count[:, : hazard.shape[1]], count[:, hazard.shape[1] : -1]
+            gone = count.sum(axis=1)
+            stayed = gone[:, None] - np.cumsum(had + went, axis=1) + went  # without an event to the end, or leaving
+            leaving = went / np.maximum(stayed, 1e-9)
         events: list[Any] = []
         leave: list[Any] = []
-        for own in hazard.T:  # own = d / (r - w / 2), w = left (r - d)
+        for own, left in zip(hazard.T, leaving.T, strict=True):  # own = d / (r - w / 2), w = left (r - d)
             event = gone * own * (1 - left / 2) / (1 - own * left / 2)
             events.append(event)
             leave.append(left * (gone - event))

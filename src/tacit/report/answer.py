@@ -9,8 +9,10 @@ from typing import Any
 
 from tacit.mechanisms.local import Local
 from tacit.models.effects import EffectDraws, rounded
+from tacit.models.model import Model
 from tacit.models.quantiles import Quantiles
 from tacit.models.regression import Regression
+from tacit.models.survival_curve import SurvivalCurve
 from tacit.pages.interval_rows import Scale, interval
 from tacit.pages.svg import ratio_ticks, ticks
 from tacit.plan import Plan
@@ -52,7 +54,7 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
     rows, scale = _rows(found, sentences, before, exact, truth)
     numbers = tuple(
         PosteriorNumber(
-            f"quantile {one.name}" if isinstance(posterior.plan.model, Quantiles) else one.name,
+            in_words(posterior.plan.model, one.name),
             "effect",
             one.values,
             before.get(one.name),
@@ -65,6 +67,13 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
     return ReportAnswer(
         rows, _scale_row(scale, found[0]), _axis(posterior, found[0]), max(0, len(found) - _MOST), numbers
     )
+
+
+def in_words(model: Model, name: str) -> str:
+    """An effect's name beside others' on a page, where a bare number would say nothing."""
+    if isinstance(model, Quantiles):
+        return f"quantile {name}"
+    return f"{model.column} {name}" if isinstance(model, SurvivalCurve) else name
 
 
 def promise_in_short(plan: Plan, guarantee: Guarantee) -> str:

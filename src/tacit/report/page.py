@@ -159,7 +159,9 @@ def report(
         rows=list(zip(posterior.summary(), map(_moments, everything), strict=True)),
         coefficients=_coefficients(posterior),
         quick=quick,
-        splits=split_rows(answering_splits(posterior, splits), outlook(posterior, splits)) if splits else None,
+        splits=split_rows(answering_splits(posterior, splits), outlook(posterior, splits), posterior.plan.model)
+        if splits
+        else None,
         widening=widening_sentence(answering_splits(posterior, splits)),
         replicas=replicas,
         checks={one.id: _check(one, fit) for one in posterior.releases},

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tacit.models.model import Model
 from tacit.pages.interval_rows import Scale, interval, shares
 from tacit.pages.render import number
+from tacit.report.answer import in_words
 from tacit.report.densities import PosteriorNumber
 from tacit.report.replicas import ReplicaCheck
 from tacit.report.uncertainty import Split
@@ -61,7 +63,7 @@ def forest(numbers: Sequence[PosteriorNumber]) -> list[Chart]:
     return charts
 
 
-def split_rows(splits: Sequence[Split], outlook: Mapping[str, Sequence[float]]) -> Chart:
+def split_rows(splits: Sequence[Split], outlook: Mapping[str, Sequence[float]], model: Model) -> Chart:
     """Shares of the variance, sampling first, and the widths of ``outlook`` (by name) that more would give."""
     rows: list[Pictured] = []
     for one in splits[:MOST]:
@@ -73,7 +75,7 @@ def split_rows(splits: Sequence[Split], outlook: Mapping[str, Sequence[float]]) 
             label=f"{one.name}: {percent} of the variance is due to privacy",
         )
         more = tuple(f"{width:.2f}×" for width in outlook.get(one.name, ()))
-        rows.append(Pictured(one.name, (percent, wider, *more), strip))
+        rows.append(Pictured(in_words(model, one.name), (percent, wider, *more), strip))
     return Chart("", tuple(rows), Scale(0, 100).ticks(), max(0, len(splits) - MOST))
 
 
