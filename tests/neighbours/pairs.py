@@ -114,22 +114,26 @@ def with_filter(pair: Pair) -> Pair:
 
 
 def of_cells(pair: Pair) -> Pair | None:
-    """The same tables for a survival curve or for means that vary by group, if they have columns for one."""
+    """The same tables for a survival curve, or for a regression that varies by group, if they have columns for one."""
     schema = pair.plan.schema.of_table
     numbers = [name for name, column in schema.items() if isinstance(column, Number)]
     levels = {name: len(column.levels) for name, column in schema.items() if isinstance(column, Category)}
+    groups, twos = ([name for name, count in levels.items() if keep(count)] for keep in ((2).__lt__, (2).__eq__))
     models: list[Callable[[], Any]] = []
     for number in numbers:
         column = schema[number]
         edges = [column.low / 2 + column.high / 2]
-        models += [partial(tacit.SurvivalCurve, number, two, edges) for two, count in levels.items() if count == 2]
-        models += [
-            partial(tacit.VaryingRegression, f"`{number}` ~ (1 | `{group}`)")
-            for group, count in levels.items()
-            if count > 2
-        ]
+        models += [partial(tacit.SurvivalCurve, number, two, edges) for two in twos]
+        for group in groups:
+            models.append(partial(tacit.VaryingRegression, f"`{number}` ~ (1 | `{group}`)"))
+            for other in [one for one in (*numbers, *levels) if one not in (number, group)]:
+                models.append(partial(tacit.VaryingRegression, f"`{number}` ~ `{other}` + (1 | `{group}`)"))
+                models.append(partial(tacit.VaryingRegression, f"`{number}` ~ `{other}` + (`{other}` | `{group}`)"))
+    models += [
+        partial(tacit.VaryingLogisticRegression, f"`{two}` ~ (1 | `{group}`)") for two in twos for group in groups
+    ]
     mechanism = tacit.AddNoise(unit=pair.plan.mechanism.person)
-    for model in models:
+    for model in Random(pair.plan.to_toml()).sample(models, len(models)):
         with suppress(tacit.InputError):
             return replace(pair, plan=tacit.Plan(model(), tacit.Schema(schema), pair.plan.budget, mechanism))
     return None
