@@ -336,8 +336,7 @@ def _chain(problem: Problem, pieces: list[Any], settings: SamplerSettings) -> Ch
     assert isinstance(model, OneNumber)
     distribution = model.distribution(problem.prior, problem.schema)
     if all(map(closed, pieces)):
-        tabled = distribution.size == 1 and not problem.unknown_n
-        chain = (grid_1d_chain if tabled else importance_chain)(distribution, pieces, settings)
+        chain = (grid_1d_chain if distribution.size == 1 else importance_chain)(distribution, pieces, settings)
     else:
         chain = pooled_posterior_chain(distribution, pieces, settings)
 
