@@ -27,6 +27,7 @@ from tacit.models.local import LocalModel
 from tacit.models.method_names import current_method
 from tacit.models.method_names import method_name as method_name
 from tacit.models.model import Model, Prior, Problem, Site, Survey
+from tacit.models.pooling import check_pools
 from tacit.models.regression import Regression
 from tacit.models.score_method import score_numbers
 from tacit.models.score_model import ScorePrior
@@ -131,7 +132,7 @@ def infer(
     )
     name = method_for(problem, method)
     problem = with_prior_of(problem, name)
-    _check_pools(problem, name)
+    check_pools(problem, name)
     _log.info("infer: %s by the method %s, %d chains of %d draws", plan.model.family, name, chains, draws)
     if scored:
         values, said = cohort_numbers(problem, scored), settled_prior(problem, scored)
@@ -237,21 +238,6 @@ def summary_of(model: Model, randomizer: LocalRandomizer, reports: Any) -> Any:
     """All that the family needs of reports."""
     assert isinstance(model, LocalModel)  # or the plan would have no client
     return model.summary(randomizer, reports)
-
-
-def _check_pools(problem: Problem, name: str) -> None:
-    methods = problem.methods
-    if problem.surveys and any(site.rounds is not None for site in problem.sites):
-        raise expected("reports", len(problem.surveys), "to be left out: scores in rounds are pooled with each other")
-    if len(problem.sites) + len(problem.surveys) > 1 and any(site.sample is not None for site in problem.sites):
-        raise expected("release", len(problem.sites), "to be one alone: posterior draws are not pooled")
-    for field, needed, what in (
-        ("sites", len(problem.sites) > 1, "several datasets"),
-        ("releases", any(len(site.noises) > 1 for site in problem.sites), "several releases of the same rows"),
-    ):
-        able = [other for other, method in methods.items() if getattr(method, field)]
-        if needed and name not in able:
-            raise expected("method", name, f"to be one that pools {what}: {', '.join(able) or 'this family has none'}")
 
 
 def problem_for(model: Model, schema: Schema, prior: Prior | Mapping[str, Any] | None, n: int, noise: Noise) -> Problem:

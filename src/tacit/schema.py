@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any
 
 from tacit._support.cell_forms import level_form
+from tacit._support.dates import refuse_dates
 from tacit._support.printable import flaw
 from tacit.errors import InputError, did_you_mean, expected, shown
 
@@ -252,32 +251,15 @@ def _column_from_plain(value: object) -> Column:
         bounds = value["bounds"]
         if not isinstance(bounds, list | tuple) or len(bounds) != 2:
             raise expected("bounds", bounds, "to be two numbers")
-        _no_dates(bounds)
+        refuse_dates(bounds)
         return Number(bounds[0], bounds[1], value.get("missing", math.nan), value.get("clamp", True))
     if isinstance(value, list | tuple):
         if value and all(isinstance(v, str) for v in value):
             return Category(tuple(value))
         if len(value) == 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
             return Number(value[0], value[1])
-        _no_dates(value)
+        refuse_dates(value)
     raise expected("column", value, "to be two numbers (bounds), a list of strings (levels) or a table with either")
-
-
-def _no_dates(bounds: Iterable[object]) -> None:
-    """Say how a date is written where somebody wrote dates for bounds."""
-    for bound in bounds:
-        day = bound if isinstance(bound, date) else None
-        if isinstance(bound, str):
-            with suppress(ValueError):
-                day = date.fromisoformat(bound)
-        if day is not None:
-            days = day.toordinal() - date(1970, 1, 1).toordinal()
-            raise expected(
-                "bounds",
-                day.isoformat()[:10],
-                f"to be the number of days since 1970-01-01, here {days}: so dates are read from files with types "
-                "(Parquet, Arrow, DuckDB); in a text file they are text",
-            )
 
 
 class Schema(Mapping[str, Column]):

@@ -27,6 +27,7 @@ from tacit.posterior import NestedComparison, Rank, Row
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.statistics import lattice
 from tacit.statistics.signed_moments import SignedMoments
+from tacit.studies import posteriors
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -184,7 +185,7 @@ def test_the_navigation_lists_every_page_once():
 
 # Public as well, and imported from their own modules.
 BESIDE = [adassp, ObjectivePerturbation, OutputPerturbation, ExactPair, certified_epsilon, SignedMoments]
-BESIDE += [NestedComparison, Rank, Row]
+BESIDE += [NestedComparison, Rank, Row, posteriors]
 
 
 def test_the_reference_lists_every_public_name_once():

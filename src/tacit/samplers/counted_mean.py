@@ -15,7 +15,8 @@ import jax.numpy as jnp
 
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
-from tacit.samplers.group_means import log_clt, log_prior, population_near, resample
+from tacit.samplers.group_means import log_clt, log_prior, population_near
+from tacit.samplers.group_pooling import resample
 
 _FEWEST, _A_DRAW = 4096, 8
 _NEAR = 0.7

@@ -41,6 +41,7 @@ from tacit.likelihoods.bounded_number import two_moments
 from tacit.numerics.gamma_ratio import log_gamma_ratio
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+from tacit.samplers.group_pooling import logit, pooled, resample
 
 _FEWEST, _A_DRAW = 8192, 8  # particles of a group; pooling, which may move a small group far, has four times as many
 _NEAR, _WITHIN = 0.5, 0.15  # of the populations are proposed near the rows; twice, within a few times their odds
@@ -49,9 +50,6 @@ _ROWS_NEAR, _ROWS_FAR, _ROWS_END = 0.65, 0.25, 0.1  # of the particles of rows: 
 LOCAL, REACH, LEAST = 0.6, 4.0, 1e-6
 """Of the particles anywhere, the share whose mean lies within so many sds of its noise, which is at least so wide."""
 _ALL_THERE = 0.45  # times the largest probability of it that any distribution with this mean has
-_KEPT, _KERNEL = 1024, 0.2  # particles of a group that pooling chooses from; how near, in what its mean varies by
-_LOGIT_SD, _CENTRE_SD = math.pi / math.sqrt(3), 1.5  # of a uniform share; of mu_0
-_TAUS = np.geomspace(0.004, 4.0, 40)
 _FREEDOM = 5.0
 _ROUNDS = 8  # of the search for s
 
@@ -101,7 +99,7 @@ def group_means_chain(problem: GroupProblem, settings: SamplerSettings) -> Chain
         means = None
         efficiency = 1 / (jnp.sum(jax.nn.softmax(logs, axis=1) ** 2, axis=1) * count)
         if problem.pooled:
-            chosen, means = _pooled(for_draws, particles["mean"], logs, settings.draws)
+            chosen, means = pooled(for_draws, particles["mean"], logs, settings.draws)
         else:
             chosen = jax.vmap(lambda key, logs: resample(key, logs, settings.draws))(
                 jax.random.split(for_draws, problem.groups), logs
@@ -152,15 +150,6 @@ def _slope(sizes: Any, logs: Any) -> Any:
         return (len(sizes) - 1) / jnp.maximum(jnp.sum(weights * sizes), 1.0)
 
     return jax.lax.fori_loop(0, _ROUNDS, better, jnp.asarray(0.0))
-
-
-def resample(key: Any, logs: Any, draws: int) -> Any:
-    """Places in proportion to exp(``logs``): one from each of as many equal parts of the weight, in random order."""
-    for_place, for_order = jax.random.split(key)
-    aims = (jnp.arange(draws) + jax.random.uniform(for_place, (draws,))) / draws
-    cumulative = jnp.cumsum(jax.nn.softmax(logs))
-    found = jnp.minimum(jnp.searchsorted(cumulative, aims * cumulative[-1]), logs.shape[0] - 1)
-    return jax.random.permutation(for_order, found)
 
 
 def _particles(key: Any, z: Any, scales: Any, problem: GroupProblem, count: int) -> tuple[Arrays, Any]:
@@ -348,7 +337,7 @@ def population_near(
     near_ratio = jnp.sqrt(jnp.maximum(near_variance, 0.0) / jnp.where(largest > 0, largest, 1.0))
     for_side, for_mean, for_ratio, for_odds = jax.random.split(keys[2], 4)
     side = jax.random.uniform(for_side, (count,))
-    centre = _logit(jnp.stack([rows_mean, rows_ratio]))
+    centre = logit(jnp.stack([rows_mean, rows_ratio]))
     odds = jax.nn.sigmoid(centre + _ODDS * jax.random.logistic(for_odds, (2, count)))
     mean = jnp.where(side < _NEAR, near_mean, _beta(for_mean, a, b, count))
     ratio = jnp.where(side < _NEAR, near_ratio, _beta(for_ratio, c, d, count))
@@ -357,7 +346,7 @@ def population_near(
     inside = (mean > 0) & (mean < 1) & (ratio > 0) & (ratio < 1)
     mean, ratio = jnp.where(inside, mean, 0.5), jnp.where(inside, ratio, 0.5)
     largest = mean * (1 - mean)
-    away = (_logit(jnp.stack([mean, ratio])) - centre) / _ODDS
+    away = (logit(jnp.stack([mean, ratio])) - centre) / _ODDS
     at_odds = jax.nn.log_sigmoid(away) + jax.nn.log_sigmoid(-away) - math.log(_ODDS)
     at_odds = at_odds - jnp.log(jnp.stack([largest, ratio * (1 - ratio)]))
     alone = (c - 1) * jnp.log(ratio) + (d - 1) * jnp.log1p(-ratio)
@@ -379,44 +368,3 @@ def population_near(
 def _beta(key: Any, a: float, b: float, count: int) -> Any:
     """Beta numbers; uniform ones without the rejection that others need."""
     return jax.random.uniform(key, (count,)) if a == b == 1 else jax.random.beta(key, a, b, (count,))
-
-
-def _pooled(key: Any, means: Any, logs: Any, draws: int) -> tuple[Any, Any]:
-    """Places (groups, draws) of the particles of each group, and its mean, given mu_0 and tau of that draw."""
-    for_kept, for_table, for_centre, for_draws = jax.random.split(key, 4)
-    groups = means.shape[0]
-    everything, weights = _logit(jnp.clip(means, 1e-12, 1 - 1e-12)), jax.nn.softmax(logs, axis=1)
-    middle = jnp.sum(weights * everything, axis=1)
-    variance = jnp.sum(weights * (everything - middle[:, None]) ** 2, axis=1)
-    # The likelihood alone: the posterior less the prior of one group, whose logit has sd pi / sqrt(3).
-    precision = jnp.maximum(1 / jnp.maximum(variance, 1e-12) - 1 / _LOGIT_SD**2, 1e-4)
-    place, own = middle / jnp.maximum(variance, 1e-12) / precision, 1 / precision
-    taus = jnp.asarray(_TAUS)
-    total = own[None, :] + taus[:, None] ** 2  # (taus, groups)
-    sharpness = jnp.sum(1 / total, axis=1) + 1 / _CENTRE_SD**2
-    centre = jnp.sum(place / total, axis=1) / sharpness
-    form = jnp.sum(place**2 / total, axis=1) - centre**2 * sharpness
-    table = -0.5 * (form + jnp.sum(jnp.log(total), axis=1) + jnp.log(sharpness)) - taus**2 / 2 + jnp.log(taus)
-    chosen = jax.random.categorical(for_table, table, shape=(draws,))
-    tau = taus[chosen]
-    mu = centre[chosen] + jax.random.normal(for_centre, (draws,)) / jnp.sqrt(sharpness[chosen])
-    # Each group's mean given both, then a particle whose mean is near it for all else that a draw says of the group.
-    precision = 1 / own[:, None] + 1 / tau**2  # (groups, draws)
-    middle = (place[:, None] / own[:, None] + mu / tau**2) / precision
-    normal = jax.random.normal(jax.random.fold_in(for_draws, 0), (groups, draws))
-    drawn = middle + normal / jnp.sqrt(precision)
-    typical, reach = jnp.mean(drawn, axis=1, keepdims=True), 2 * jnp.std(drawn, axis=1, keepdims=True) + 1e-9
-    nearby = logs - ((everything - typical) / reach) ** 2 / 2
-    kept = jax.vmap(lambda key, logs: resample(key, logs, _KEPT))(jax.random.split(for_kept, groups), nearby)
-    logits, kernel = jnp.take_along_axis(everything, kept, axis=1), _KERNEL * reach[:, 0]
-
-    def one(key: Any, logits: Any, drawn: Any, kept: Any, kernel: Any) -> Any:
-        away = (logits[None, :] - drawn[:, None]) / kernel
-        return kept[jax.random.categorical(key, -(away**2) / 2, axis=1)]
-
-    keys = jax.random.split(for_draws, groups)
-    return jax.lax.map(lambda x: one(*x), (keys, logits, drawn, kept, kernel)), jax.nn.sigmoid(drawn)
-
-
-def _logit(share: Any) -> Any:
-    return jnp.log(share) - jnp.log1p(-share)

@@ -28,8 +28,8 @@ from tacit.samplers.group_means import (
     log_prior,
     noise_from,
     population_near,
-    resample,
 )
+from tacit.samplers.group_pooling import resample
 
 _FEWEST, _A_DRAW = 4096, 16
 _NEAR, _FAR, _ENDS = 0.65, 0.25, 0.1
