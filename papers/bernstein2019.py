@@ -37,6 +37,7 @@ from common import Cell, Claim
 
 matplotlib.use("Agg")
 
+FIGURES = ("3", "4")
 ROWS, EPSILONS = (10, 100, 1000), (0.01, 0.1, 1.0, 10.0)
 FIXED_EPSILON, FIXED_N = 0.1, 10  # panels a, d, e, f; panels b, c
 MOST_INDIVIDUALS = 10  # MCMC-Ind samples every record: batched over all trials it is for small n only
@@ -45,6 +46,7 @@ BOUND = 4.0  # of the response; see NOTES
 A0, B0, LAMBDA0 = 20.0, 0.5, 0.5 / 19
 COVARIATES = {"m0": 0.0, "kappa0": 1.0, "psi0": 1.0, "nu0": 50.0}
 DRAWS, WARMUP = 199, 300
+THIN = {"linewidth": 0.8, "ecolor": "#333333"}  # bars of two standard errors
 # Gibbs samplers make five sweeps a draw. A sweep moves theta by about one standard error of the exact data, and at
 # n >= 100 the posterior is 50 of these wide: neighbouring draws are then far from independent.
 GIBBS_DRAWS, GIBBS_WARMUP = 99, 2000
@@ -205,7 +207,7 @@ def figure3(results: list[dict[str, Any]], trials: int) -> Figure:
     for row, (panel, chosen, axis, measure_) in enumerate(rows):
         for column, (name, title) in enumerate(PARAMETERS.items()):
             axes = figure.add_subplot(grid[row, column])
-            _lines(axes, chosen, axis, lambda r, m=measure_, name=name: r[m][name])
+            _lines(axes, chosen, axis, lambda r, m=measure_, name=name: r[m][name], share=measure_ == "coverage")
             if measure_ == "ks":
                 axes.axhspan(0, line, color="#e3e8ec", linewidth=0, zorder=0)
                 axes.set(ylim=(0, 1.0), ylabel="KS distance of ranks" if column == 0 else "")
@@ -237,14 +239,16 @@ def figure3(results: list[dict[str, Any]], trials: int) -> Figure:
     return figure
 
 
-def _lines(axes: Any, results: list[dict[str, Any]], axis: str, value: Any) -> None:
+def _lines(axes: Any, results: list[dict[str, Any]], axis: str, value: Any, *, share: bool = False) -> None:
+    """A line a method; a share of trials has bars of two standard errors."""
     methods = list(dict.fromkeys(r["method"] for r in results))
     for place, method in enumerate(methods):
-        points = sorted((r[axis], value(r)) for r in results if r["method"] == method)
+        points = sorted((r[axis], value(r), r["trials"]) for r in results if r["method"] == method)
         # A little aside from each other, so that lines on top of each other can be told apart.
         shift = 1.06 ** (place - (len(methods) - 1) / 2)
-        xs, ys = [x * shift for x, _ in points], [y for _, y in points]
-        axes.plot(xs, ys, "o-", color=COLOURS[method], markersize=4, linewidth=1.3)
+        xs, ys = [x * shift for x, _, _ in points], [y for _, y, _ in points]
+        bars = [2 * math.sqrt(y * (1 - y) / t) for _, y, t in points] if share else None
+        axes.errorbar(xs, ys, bars, fmt="o-", color=COLOURS[method], markersize=4, linewidth=1.3, elinewidth=0.8)
     ticks = sorted({r[axis] for r in results})
     axes.set(xscale="log", xlabel=axis)
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
@@ -329,9 +333,10 @@ def figure4(results: list[dict[str, Any]]) -> Figure:
         axes = figure.add_subplot(1, 2, column + 1)
         for place, method in enumerate(methods):
             chosen = [r["coverage"][probability] for r in results if r["method"] == method]
+            bars = [2 * r["error"][probability] for r in results if r["method"] == method]
             width = 0.8 / len(methods)
             at = np.arange(len(epsilons)) + (place - (len(methods) - 1) / 2) * width
-            axes.bar(at, chosen, width=0.9 * width, color=COLOURS[method], label=LABELS[method])
+            axes.bar(at, chosen, 0.9 * width, yerr=bars, color=COLOURS[method], label=LABELS[method], error_kw=THIN)
         axes.axhline(float(probability), color="#333333", linewidth=0.9)
         axes.set(ylim=(0, 1), xlabel="epsilon", ylabel="held the new response" if column == 0 else "")
         axes.set_xticks(range(len(epsilons)), [f"{e:g}" for e in epsilons])
@@ -454,14 +459,14 @@ def available(asked: str | None) -> list[str]:
 
 
 def main() -> None:
-    parser = common.parser("Figures 3 and 4 of Bernstein and Sheldon 2019.", ("3", "4"))
+    parser = common.parser("Figures 3 and 4 of Bernstein and Sheldon 2019.", FIGURES)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--chain-trials", type=int, help="those of the slow samplers, Gibbs and MCMC-Ind, if fewer")
     parser.add_argument("--methods", help="comma-separated; all by default")
     parser.add_argument("--drink", default="wine_per_capita", help="the column of Figure 4 that is the drinking rate")
     parser.add_argument("--seed", type=int, default=2019)
     said = parser.parse_args()
-    figures, methods = common.chosen(said, ("3", "4")), available(said.methods)
+    figures, methods = common.chosen(said, FIGURES), available(said.methods)
     if said.quick and said.methods is None:
         methods = ["non-private", "naive", "gibbs-update"]
     rows, epsilons, splits = (ROWS, EPSILONS, SPLITS) if not said.quick else (ROWS[:1], (FIXED_EPSILON,), 5)

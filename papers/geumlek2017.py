@@ -41,6 +41,7 @@ from common import Cell, Claim
 
 matplotlib.use("Agg")
 
+FIGURES = ("beta", "abalone", "adult", "mnist")
 ROWS, ORDER = 100, 15
 PANELS = (((6, 12), 1 / 3), ((6, 12), 1 / 2), ((6, 12), 2 / 3), ((1, 1), 0.2))
 BETA_EPSILONS = tuple(float(e) for e in np.geomspace(0.01, 10, 13))
@@ -492,9 +493,8 @@ def claims(panels: list[dict[str, Any]], weights: list[dict[str, float]], tables
 
 
 def main() -> None:
-    figures = ("beta", "abalone", "adult", "mnist")
-    said = common.parser("Figures 1 to 4 of Geumlek, Song and Chaudhuri 2017.", figures).parse_args()
-    wanted = common.chosen(said, figures)
+    said = common.parser("Figures 1 to 4 of Geumlek, Song and Chaudhuri 2017.", FIGURES).parse_args()
+    wanted = common.chosen(said, FIGURES)
     folder = None if said.data is None else str(said.data)
     cells: list[Cell] = []
     if "beta" in wanted:
@@ -504,7 +504,7 @@ def main() -> None:
         cells.append(Cell(beta_weights, {}, 0))
     orders = ORDERS[1:2] if said.quick else ORDERS
     names = []
-    for name in (n for n in figures[1:] if n in wanted):
+    for name in (n for n in FIGURES[1:] if n in wanted):
         why = common.missing(said.data, FILES[name])
         if why is not None and name == "mnist" and _digits():
             print("mnist_3vs8.parquet is not there: the digits of scikit-learn, 8 x 8 pixels, stand in.", flush=True)

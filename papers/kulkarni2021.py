@@ -40,6 +40,7 @@ from common import Cell, Claim
 
 matplotlib.use("Agg")
 
+FIGURES = ("3", "4", "5", "6", "choices")
 DELTA = 1e-5
 DATA_EPSILON, CHECK_EPSILON = 0.1, 1.0
 ADULT_ROWS, DIABETES_ROWS = 5_000, 758
@@ -601,13 +602,12 @@ def claims(found: dict[str, Any]) -> list[Claim]:
 
 
 def main() -> None:
-    figures = ("3", "4", "5", "6", "choices")
-    parser = common.parser("Figures 3 to 6 of Kulkarni et al. 2021.", figures)
+    parser = common.parser("Figures 3 to 6 of Kulkarni et al. 2021.", FIGURES)
     parser.add_argument("--repetitions", type=int, default=max(REPETITIONS.values()), help="releases a cell, at most")
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; all by default")
     parser.add_argument("--page", type=Path, help="Markdown page to put the check on Adult into, between its two marks")
     said = parser.parse_args()
-    wanted = common.chosen(said, figures)
+    wanted = common.chosen(said, FIGURES)
     if said.repetitions < 2:
         raise SystemExit(f"Expected --repetitions to be at least 2; found {said.repetitions}.")
     methods = [method for method in METHODS if method in said.methods.split(",")]

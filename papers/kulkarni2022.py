@@ -293,7 +293,9 @@ def shares_errors(epsilon: float, protocol: str, people: int, repeats: int, size
         "n": people,
         "repeats": repeats,
         "posterior": float(errors["posterior"].mean()),
+        "posterior error": float(errors["posterior"].std(ddof=1) / math.sqrt(repeats)),
         "point": float(errors["point"].mean()),
+        "point error": float(errors["point"].std(ddof=1) / math.sqrt(repeats)),
         "difference": float(difference.mean()),
         "difference error": float(difference.std(ddof=1) / math.sqrt(repeats)),
         "posterior unusable": unusable(means),
@@ -302,7 +304,7 @@ def shares_errors(epsilon: float, protocol: str, people: int, repeats: int, size
 
 
 def shares_figure(cells: list[dict[str, Any]]) -> Figure:
-    """A column for each protocol and epsilon; errors above, unusable solutions below."""
+    """A column for each protocol and epsilon; errors above, unusable solutions below; bars of two standard errors."""
     kinds = list(dict.fromkeys((cell["protocol"], cell["epsilon"]) for cell in cells))
     columns = len(kinds)
     drawn = Figure(figsize=(2.6 * columns + 2.6, 6.0), layout="constrained", facecolor="white")
@@ -315,10 +317,13 @@ def shares_figure(cells: list[dict[str, Any]]) -> Figure:
             ("posterior", "posterior mean", BLUE),
             ("point", "point estimate, projected", ORANGE),
         ):
-            above.plot(at, [c[name] for c in own], "o-", color=colour, markersize=4, linewidth=1.4, label=label)
-            worse = [c[f"{name} unusable"] for c in own]
-            below.plot(at, [w[1] for w in worse], "o-", color=colour, markersize=4, linewidth=1.4)
-            below.plot(at, [w[0] for w in worse], "s--", color=colour, markersize=4, linewidth=1.0)
+            bars = [2 * c[f"{name} error"] for c in own]
+            style = {"color": colour, "markersize": 4, "elinewidth": 0.8}
+            above.errorbar(at, [c[name] for c in own], bars, fmt="o-", linewidth=1.4, label=label, **style)
+            for place, line in ((1, "o-"), (0, "s--")):
+                worse = np.array([c[f"{name} unusable"][place] for c in own])
+                bars = 2 * np.sqrt(worse * (1 - worse) / own[0]["repeats"])
+                below.errorbar(at, worse, bars, fmt=line, linewidth=1.2, **style)
         above.set_title(f"{protocol},\nepsilon = {epsilon:g}", fontsize=10, loc="left")
         above.set(xscale="log", ylim=(0, None))
         below.set(xscale="log", ylim=(-0.03, 1), xlabel="people")

@@ -1,41 +1,66 @@
 """docs/papers.md from the numbers of full runs: the list of all figures, tables and algorithms, and every claim.
 
-    python papers/page.py --runs FOLDER --page docs/papers.md --figures docs/figures
+    python papers/page.py --runs FOLDER     # what the scripts wrote into FOLDER (--out of each) -> papers/results
+    python papers/page.py                   # papers/results -> docs/papers.md, between its marks
 
-FOLDER holds PAPER.jsonl and PAPER-claims.json of the scripts (--out of each). The page is written between its marks,
-and the figures that it shows are copied. A figure that was not run in full says so: ``cells`` counts what there is.
+With --runs the figures are copied, too. A claim of a run with --quick is refused. A figure that no run has says so.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-LIST, CLAIMS = "list", "claims"
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import common
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS, FIGURES, PAGE = ROOT / "papers" / "results", ROOT / "docs" / "figures", ROOT / "docs" / "papers.md"
+MOST_BYTES = 200_000
+TITLES = {
+    "bernstein2019": "Bernstein and Sheldon 2019",
+    "kulkarni2021": "Kulkarni et al. 2021",
+    "kulkarni2022": "Kulkarni et al. 2022",
+    "jewson2023": "Jewson, Ghalebikesabi and Holmes 2023",
+    "geumlek2017": "Geumlek, Song and Chaudhuri 2017, appendix",
+}
 
 
 @dataclass(frozen=True)
 class Item:
-    """A figure, table or algorithm: its command, or why there is nothing to run; ``functions`` are its cells."""
+    """A figure, table or algorithm of a paper.
+
+    ``figures`` is what the script calls it, ``functions`` its cells; ``pictures`` end the names of its files. Without
+    ``figures`` there is nothing to run, and ``where`` says why, or where it is. ``verdict`` is for numbers that stand
+    on another page, which ``where`` names.
+    """
 
     paper: str
     name: str
     what: str
     figures: str = ""
     functions: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
     where: str = ""
-    options: str = ""
+    verdict: str = ""
 
     @property
     def command(self) -> str:
-        return f"python papers/{self.paper}.py --figures {self.figures} {self.options}".strip() if self.figures else ""
+        return f"python papers/{self.paper}.py --figures {self.figures}" if self.figures else ""
 
 
 DIAGRAM = "a diagram of the model: nothing to run"
+NETWORKS = "numbers and their runs: [Private networks](private-networks.md#against-private-descents)"
+FOUND = "[What a reader may look for](#what-a-reader-may-look-for)"
+ROWS = ("against_rows", "against_rows_of")
+SCORES = ("tempered_scores", "bounded_scores", "plain_scores", "calibrated_scores")
+REGRESSIONS = ("figures3-4-abalone", "figures3-4-adult", "figures3-4-mnist")
 ITEMS = (
     Item("bernstein2019", "Algorithm 1", "Gibbs sampler", where="methods `gibbs-update`, `gibbs-prior`, `gibbs-noisy`"),
     Item("bernstein2019", "Figure 1", "private regression model", where=DIAGRAM),
@@ -45,157 +70,270 @@ ITEMS = (
         "Figure 3",
         "calibration, coverage, MMD and run time on synthetic data",
         "3",
-        ("measure", "exact_moments"),
+        ("measure", "exact_moments", "outside"),
+        ("figure3",),
     ),
-    Item("bernstein2019", "Figure 4", "coverage of predictive intervals, cirrhosis", "4", ("predictive",)),
+    Item(
+        "bernstein2019", "Figure 4", "coverage of predictive intervals, cirrhosis", "4", ("predictive",), ("figure4",)
+    ),
     Item("bernstein2019", "Figure 5", "non-private and private models", where=DIAGRAM),
     Item("kulkarni2021", "Figure 1", "the model", where=DIAGRAM),
     Item(
-        "kulkarni2021", "Figure 2", "an example of a statistic", where="`LogisticRegression` releases it; docs/glm.md"
+        "kulkarni2021",
+        "Figure 2",
+        "an example of a statistic",
+        where="nothing to run; [Logistic and Poisson regression](glm.md) says what is released",
     ),
-    Item("kulkarni2021", "Figure 3", "posteriors, diabetes", "3", ("posterior_of_data:3",)),
-    Item("kulkarni2021", "Figure 4", "posteriors, Adult", "4", ("posterior_of_data:4", "prediction")),
+    Item("kulkarni2021", "Figure 3", "posteriors, diabetes", "3,choices", ("posterior_of_data:3",), ("figure3",)),
+    Item(
+        "kulkarni2021",
+        "Figure 4",
+        "posteriors, Adult",
+        "4,choices",
+        ("posterior_of_data:4", "prediction"),
+        ("figure4",),
+    ),
     Item(
         "kulkarni2021",
         "Figure 5",
-        "distribution functions, logistic",
+        "distribution functions, logistic regression",
         "5,choices",
-        ("against_epsilon:5", "with_choices"),
+        ("against_epsilon:5", "exact_posterior:5", "with_choices"),
+        ("figure5",),
     ),
-    Item("kulkarni2021", "Figure 6", "distribution functions, Poisson", "6", ("against_epsilon:6",)),
-    Item("kulkarni2022", "Figure 1", "calibration, normal", "1", ("coverage:1",)),
-    Item("kulkarni2022", "Figure 2", "Kosarak against non-private", "2", ("kosarak_gaps",)),
-    Item("kulkarni2022", "Figure 3", "shares against point estimates", "3", ("shares_errors:0.5",)),
-    Item("kulkarni2022", "Figure 4", "linear regression, Wine", "4", ("regression_scores:4",)),
-    Item("kulkarni2022", "Figure 5", "logistic regression, Adult", "5", ("regression_scores:5",)),
-    Item("kulkarni2022", "Figure 6", "error of the Chebyshev series", "6", ("chebyshev_error",)),
+    Item(
+        "kulkarni2021",
+        "Figure 6",
+        "distribution functions, Poisson regression",
+        "6",
+        ("against_epsilon:6", "exact_posterior:6"),
+        ("figure6",),
+    ),
+    Item("kulkarni2022", "Figure 1", "calibration, normal", "1", ("coverage:1",), ("figure1",)),
+    Item("kulkarni2022", "Figure 2", "Kosarak against non-private", "2", ("kosarak_gaps",), ("figure2",)),
+    Item("kulkarni2022", "Figure 3", "shares against point estimates", "3", ("shares_errors:0.5",), ("figure3",)),
+    Item("kulkarni2022", "Figure 4", "linear regression, Wine", "4", ("regression_scores:4",), ("figure4",)),
+    Item("kulkarni2022", "Figure 5", "logistic regression, Adult", "5", ("regression_scores:5",), ("figure5",)),
+    Item("kulkarni2022", "Figure 6", "error of the Chebyshev series", "6", ("chebyshev_error",), ("figure6",)),
     Item(
         "kulkarni2022",
         "Figure 7",
         "an example of the series",
-        where="a formula; the series has no quadratic term (Errata L7)",
+        where="a formula: nothing to run; its quadratic term is 0 ([Errata](errata.md), L7)",
     ),
+    Item("kulkarni2022", "Figure 8", "a table of priors", where=FOUND),
     Item(
         "kulkarni2022",
-        "Figure 8",
-        "a table of priors",
-        where="see [what a reader may look for](#what-a-reader-may-look-for)",
+        "Figure 9",
+        "shares at other epsilons",
+        "9",
+        ("shares_errors:0.25", "shares_errors:1.0", "shares_errors:2.0"),
+        ("figure9",),
     ),
-    Item("kulkarni2022", "Figure 9", "shares at other epsilons", "9", ("shares_errors",)),
-    Item("kulkarni2022", "Figure 10", "calibration, six shares", "10", ("coverage:10",)),
-    Item("kulkarni2022", "Figure 11", "calibration, exponential", "11", ("coverage:11",)),
+    Item("kulkarni2022", "Figure 10", "calibration, six shares", "10", ("coverage:10",), ("figure10",)),
+    Item("kulkarni2022", "Figure 11", "calibration, exponential", "11", ("coverage:11",), ("figure11",)),
     Item("jewson2023", "Table 1", "what methods require", where="[Choosing a method](choosing-a-method.md)"),
-    Item("jewson2023", "Figure 1", "the loss beside others", "1"),
-    Item("jewson2023", "Figure 2", "logistic regression against n", "2", ("against_rows", "against_rows_of")),
+    Item("jewson2023", "Figure 1", "the loss beside others", "1", pictures=("figure1",)),
+    Item("jewson2023", "Figure 2", "logistic regression against n", "2", ROWS, ("figure2", "figure2-uci")),
     Item(
         "jewson2023",
         "Figure 3",
         "networks, regression, against n",
         "3",
-        ("on_simulated:regression", "on_uci:regression"),
+        pictures=("figure3", "figure3-uci"),
+        where=NETWORKS,
+        verdict="agrees",
     ),
-    Item("jewson2023", "Figure 4", "attacks against error", "4", ("attack",)),
-    Item("jewson2023", "Figure 5", "influence of an observation", "5"),
-    Item("jewson2023", "Figure 6", "beside non-private counterparts", "6", ("against_rows", "against_rows_of")),
-    Item("jewson2023", "Figure 7", "signs", "7", ("against_rows", "against_rows_of")),
-    Item("jewson2023", "Figure 8", "signs beside non-private counterparts", "8", ("against_rows", "against_rows_of")),
+    Item("jewson2023", "Figure 4", "attacks against error", "4", ("attack",), ("figure4",)),
+    Item("jewson2023", "Figure 5", "influence of an observation", "5", pictures=("figure5",)),
+    Item("jewson2023", "Figure 6", "beside non-private counterparts", "6", ROWS, ("figure6", "figure6-uci")),
+    Item("jewson2023", "Figure 7", "signs", "7", ROWS, ("figure7", "figure7-uci")),
+    Item("jewson2023", "Figure 8", "signs beside non-private counterparts", "8", ROWS, ("figure8", "figure8-uci")),
     Item(
         "jewson2023",
         "Figure 9",
-        "networks, classification",
+        "networks, classification, against n",
         "9",
-        ("on_simulated:classification", "on_uci:classification"),
+        pictures=("figure9", "figure9-uci"),
+        where=NETWORKS,
+        verdict="agrees in part",
     ),
-    Item("jewson2023", "Figure 10", "against the number of features", "10,10n", ("against_size",)),
-    Item("jewson2023", "Figure 11", "certified bounds against error", "11", ("attack",)),
     Item(
-        "geumlek2017", "Algorithms 1 to 3", "direct, diffused, concentrated", where="`PosteriorSample(tempering=...)`"
+        "jewson2023",
+        "Figure 10",
+        "against the number of features",
+        "10,10n",
+        ("against_size",),
+        ("figure10", "figure10-networks"),
+        where="of networks: " + NETWORKS,
     ),
-    Item("geumlek2017", "Figure 1", "Beta and Bernoulli, three shares", "beta", ("beta_panel",)),
-    Item("geumlek2017", "Figure 2", "Beta and Bernoulli, uniform prior", "beta", ("beta_panel",)),
-    Item(
-        "geumlek2017",
-        "Figure 3",
-        "test error of regressions",
-        "abalone,adult,mnist",
-        ("tempered_scores", "bounded_scores", "plain_scores", "calibrated_scores"),
-    ),
+    Item("jewson2023", "Figure 11", "certified bounds against error", "11", ("attack",), ("figure11",)),
     Item(
         "geumlek2017",
-        "Figure 4",
-        "negative log-likelihood of regressions",
-        "abalone,adult,mnist",
-        ("tempered_scores", "bounded_scores", "plain_scores", "calibrated_scores"),
+        "Algorithms 1 to 3",
+        "direct, diffused and concentrated draws",
+        where="`PosteriorSample(tempering=...)`: [Posterior draws as a release](posterior-sampling.md)",
     ),
+    Item("geumlek2017", "Figure 1", "Beta and Bernoulli, three shares", "beta", ("beta_panel",), ("figures1-2",)),
+    Item("geumlek2017", "Figure 2", "Beta and Bernoulli, uniform prior", "beta", ("beta_panel",), ("figures1-2",)),
+    Item("geumlek2017", "Figure 3", "test error of regressions", "abalone,adult,mnist", SCORES, REGRESSIONS),
+    Item("geumlek2017", "Figure 4", "log-likelihood of regressions", "abalone,adult,mnist", SCORES, REGRESSIONS),
 )
-PAPERS = tuple(dict.fromkeys(item.paper for item in ITEMS))
-
-
-def _belongs(row: dict[str, Any], function: str) -> bool:
-    name, _, value = function.partition(":")
-    return row["function"] == name and (not value or value in map(str, row["given"].values()))
-
-
-def _verdict(item: Item, claims: list[dict[str, Any]]) -> str:
-    """That of all claims of a figure; with several, how many of each."""
-    own = [c["verdict"] for c in claims if mentions(c["figure"], item.name)]
-    return own[0] if len(own) == 1 else ", ".join(f"{own.count(v)} {v}" for v in dict.fromkeys(own))
+PAPERS = tuple(TITLES)
 
 
 def mentions(title: str, figure: str) -> bool:
     """Whether a claim's title, such as "Figures 7 and 8, adult", is about a figure."""
     kind, _, number = figure.partition(" ")
     numbers = [word.rstrip("abcdef") for word in title.replace(",", " ").split()[1:]]
-    return title.startswith(kind) and number in numbers
+    return title.startswith((kind, "The paper's choices, " + kind)) and number in numbers
 
 
-def table(runs: Path) -> str:
+def results(paper: str, folder: Path = RESULTS) -> dict[str, Any]:
+    """Claims and processor seconds of full runs, or nothing."""
+    path = folder / f"{paper}.json"
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {"claims": [], "seconds": {}}
+
+
+def collected(runs: Path, paper: str) -> dict[str, Any]:
+    """What the scripts wrote into a folder: claims, and the seconds of every figure's cells."""
+    said = runs / f"{paper}-claims.json"
+    claims = json.loads(said.read_text("utf-8")) if said.is_file() else []
+    for claim in claims:
+        if claim.pop("quick"):
+            raise SystemExit(f"Expected {said} to be of full runs; found --quick for {claim['figure']}.")
+    path = runs / f"{paper}.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+    order = [
+        next((i for i, item in enumerate(ITEMS) if item.paper == paper and mentions(c["figure"], item.name)), 99)
+        for c in claims
+    ]
+    claims = [claim for _, claim in sorted(zip(order, claims, strict=True), key=lambda pair: pair[0])]
+    seconds = {
+        item.name: round(sum(row["seconds"] for row in rows if any(_belongs(row, f) for f in item.functions)), 1)
+        for item in ITEMS
+        if item.paper == paper and item.functions
+    }
+    return {"claims": claims, "seconds": {name: value for name, value in seconds.items() if value}}
+
+
+def _belongs(row: dict[str, Any], function: str) -> bool:
+    name, _, value = function.partition(":")
+    said = (str(row["given"].get(key)) for key in ("figure", "number", "epsilon"))
+    return row["function"] == name and (not value or value in said)
+
+
+def verdicts(item: Item, claims: list[dict[str, Any]]) -> str:
+    """That of all claims of a figure; with several, how many of each."""
+    own = [c["verdict"] for c in claims if item.figures and mentions(c["figure"], item.name)]
+    own += [item.verdict] if item.verdict else []
+    return own[0] if len(set(own)) == 1 else ", ".join(f"{own.count(v)} {v}" for v in dict.fromkeys(own))
+
+
+def table(folder: Path = RESULTS) -> str:
     """The complete list."""
-    lines = ["| paper | item | shows | verdict | command, or where | core minutes |", "|---|---|---|---|---|---|"]
+    lines = ["| paper | item | shows | verdict | command, or where | minutes |", "|---|---|---|---|---|---|"]
     for item in ITEMS:
-        said, rows = _claims(runs, item.paper), _rows(runs, item.paper)
-        seconds = sum(row["seconds"] for row in rows if any(_belongs(row, f) for f in item.functions))
-        where = f"`{item.command}`" if item.command else item.where
-        verdict = _verdict(item, said) or ("not run in full" if item.command else "")
-        time = f"{seconds / 60:.1f}" if seconds else ("0.1" if item.command and verdict != "not run in full" else "")
+        found = results(item.paper, folder)
+        verdict = verdicts(item, found["claims"]) or ("not run in full" if item.command else "")
+        seconds = found["seconds"].get(item.name)
+        time = "" if not item.command or item.verdict else f"{max(0.1, (seconds or 0) / 60):.1f}"
+        where = "; ".join(filter(None, (f"`{item.command}`" if item.command else "", item.where)))
+        time = "" if verdict == "not run in full" else time
         lines.append(f"| {item.paper} | {item.name} | {item.what} | {verdict} | {where} | {time} |")
     return "\n".join(lines)
 
 
-def _rows(runs: Path, paper: str) -> list[dict[str, Any]]:
-    path = runs / f"{paper}.jsonl"
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+def pictures(item: Item) -> list[str]:
+    """The files of a figure, in docs/figures."""
+    return [f"{item.paper}-{name}.svg" for name in item.pictures]
 
 
-def _claims(runs: Path, paper: str) -> list[dict[str, Any]]:
-    path = runs / f"{paper}-claims.json"
-    return json.loads(path.read_text("utf-8"))["claims"] if path.is_file() else []
+def said(paper: str, folder: Path = RESULTS, figures: Path = FIGURES) -> str:
+    """Every claim: what the paper says, what came out, the verdict, the command; then the figures."""
+    parts = [
+        f"**{claim['figure']}: {claim['verdict']}.** `{claim['command']}`\n\n* Paper: {claim['paper']}.\n"
+        f"* Here: {_lines(claim['here'])}."
+        for claim in results(paper, folder)["claims"]
+    ]
+    shown: dict[str, str] = {}
+    for item in ITEMS:
+        for name in pictures(item) if item.paper == paper else []:
+            if (figures / name).is_file():
+                shown[name] = f"{shown[name]}; {item.name}" if name in shown else f"{item.name}: {item.what}"
+    parts += [f"![{words}](figures/{name})" for name, words in shown.items()]
+    return "\n\n".join(parts)
 
 
-def said(runs: Path, paper: str) -> str:
-    """Every claim: what the paper says, what came out, the verdict."""
-    lines = []
-    for claim in _claims(runs, paper):
-        lines.append(f"* **{claim['figure']}: {claim['verdict']}.** Paper: {claim['paper']}. Here: {claim['here']}.")
-    return "\n".join(lines) or "Not run in full."
+def _lines(here: str) -> str:
+    """Many numbers in lines of their own."""
+    return here if len(here) < 300 else here.replace("; ", ";<br>")
+
+
+def tables() -> str:
+    """Where the data are from."""
+    from fetch import DATASETS
+
+    lines = ["| table | used by | licence | remark |", "|---|---|---|---|"]
+    lines += [f"| `{d.name}` | {d.used} | {d.licence} | {d.note} |" for d in DATASETS]
+    return "\n".join(lines)
+
+
+def written(text: str, folder: Path = RESULTS) -> str:
+    """The page with its marked parts anew."""
+    for name, block in {"list": table(folder), "tables": tables(), **{p: said(p, folder) for p in PAPERS}}.items():
+        begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n\n{block}\n\n{end}{rest.split(end)[1]}"
+    return text
+
+
+NUMBER = r"([\d.]+) ± ([\d.]+)"
+
+
+def networks_figure(page: str) -> Any:
+    """Figure 9 of jewson2023 from the table of docs/private-networks.md, whose run took hours. Bars of one error."""
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    found = re.findall(rf"^\| ([\d.]+) \| ([\d,]+) \| {NUMBER} \| {NUMBER} \| {NUMBER} \|", page, re.MULTILINE)
+    values = np.array([[float(cell.replace(",", "")) for cell in row] for row in found])
+    epsilons = sorted(set(values[:, 0]))
+    drawn = Figure(figsize=(9.3, 3.4), layout="constrained", facecolor="white")
+    methods = ("beta-divergence draw (assumed)", "the same, weight 1 (paper)", "DP-SGD, the better of two settings")
+    for panel, epsilon in zip(drawn.subplots(1, len(epsilons), sharey=True), epsilons, strict=True):
+        own = values[values[:, 0] == epsilon]
+        for place, (label, colour) in enumerate(zip(methods, ("#2f6690", "#7fb2d9", "#c0562f"), strict=True)):
+            means, bars = own[:, 2 + 2 * place], own[:, 3 + 2 * place]
+            panel.errorbar(own[:, 1] * 1.03 ** (place - 1), means, bars, fmt="o-", color=colour, label=label)
+        panel.set(xscale="log", xlabel="n", ylabel="ROC-AUC" if epsilon == epsilons[0] else "")
+        panel.set_xticks(own[:, 1], [f"{n:,.0f}" for n in own[:, 1]])
+        panel.minorticks_off()
+        panel.set_title(f"simulated, epsilon = {epsilon:g}", fontsize=9, loc="left")
+        panel.spines[["top", "right"]].set_visible(False)
+    drawn.legend(*drawn.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return drawn
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="docs/papers.md from the numbers of full runs.")
-    parser.add_argument("--runs", type=Path, required=True)
-    parser.add_argument("--page", type=Path, required=True)
-    parser.add_argument("--figures", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, help="folder that the scripts wrote into")
     given = parser.parse_args()
-    text = given.page.read_text("utf-8")
-    blocks = {LIST: table(given.runs), **{paper: said(given.runs, paper) for paper in PAPERS}}
-    for name, block in blocks.items():
-        begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-        before, rest = text.split(begin)
-        text = f"{before}{begin}\n\n{block}\n\n{end}{rest.split(end)[1]}"
-    given.page.write_text(text, "utf-8")
-    for path in sorted(given.runs.glob("*.svg")):
-        if f"figures/{path.name}" in text:
-            shutil.copy(path, given.figures / path.name)
+    if given.runs is not None:
+        RESULTS.mkdir(exist_ok=True)
+        drawn = networks_figure((ROOT / "docs" / "private-networks.md").read_text("utf-8"))
+        common.save(drawn, FIGURES, "jewson2023-figure9")
+        for paper in PAPERS:
+            found = collected(given.runs, paper)
+            if found["claims"]:
+                (RESULTS / f"{paper}.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        for name in (name for item in ITEMS for name in pictures(item)):
+            path = given.runs / name
+            if path.is_file() and path.stat().st_size > MOST_BYTES:
+                raise SystemExit(f"Expected {path} to have at most {MOST_BYTES} bytes; found {path.stat().st_size}.")
+            if path.is_file():
+                shutil.copy(path, FIGURES / name)
+    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":
