@@ -63,6 +63,23 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch, capsys):
     assert not list((tmp_path / "out").glob("*.svg"))
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_least_width_is_that_of_the_sums(epsilon):
+    """Seed 5, n = 4,000 with no effect. There E[yx] = S theta / 2 and y^2 = 1, so the width is the root of
+    1 + sd^2 / (n s^2) for columns of variance s^2, within 2% for the fit, which is near 0 and not 0. Planted: noise
+    that is 1.1 times as large is told apart.
+    """
+    import kulkarni2021_choices as choices
+
+    rng = np.random.default_rng(5)
+    x, y = 0.3 * rng.standard_normal((4000, 3)), rng.choice([-1.0, 1.0], 4000)
+    exact = [math.sqrt(1 + (k * choices.noise_sd(epsilon)) ** 2 / (4000 * 0.09)) for k in (1.0, 1.3)]
+    found = choices.least_width(x, y, epsilon)
+    assert found == pytest.approx(exact[0], rel=0.02)
+    assert abs(found / exact[1] - 1) > 0.02
+    assert choices.least_width(x, y, epsilon, shrink=1e6) == pytest.approx(1, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
