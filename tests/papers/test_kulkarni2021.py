@@ -87,7 +87,7 @@ def test_the_least_width_is_that_of_the_sums(epsilon):
             ["--methods", "marginel"],
             "Expected --methods to be some of gaussian-covariates, taylor, naive; found marginel",
         ),
-        (["--figures", "2"], "Expected --figures to be some of 3,4,5,6,choices; found 2"),
+        (["--figures", "2"], "Expected --figures to be some of 3,4,5,6,choices,steps; found 2"),
     ],
 )
 def test_unknown_methods_and_figures_are_refused(arguments, message, tmp_path, monkeypatch):
@@ -199,7 +199,10 @@ def test_figures_of_data(tables, tmp_path, monkeypatch, capsys):
     """Rows of seed 1, fresh noise: that the figures are there, and a choice of the paper was sampled."""
     out = tmp_path / "out"
     run_script(
-        "papers", "kulkarni2021.py", ["--quick", "--figures", "3,choices", "--out", out, "--data", tables], monkeypatch
+        "papers",
+        "kulkarni2021.py",
+        ["--quick", "--figures", "3,choices,steps", "--out", out, "--data", tables],
+        monkeypatch,
     )
     assert (out / "kulkarni2021-figure3.svg").is_file()
     assert "The paper's choices, Figure 5 at epsilon = 1.1" in capsys.readouterr().out
