@@ -37,8 +37,8 @@ class Item:
     """A figure, table or algorithm of a paper.
 
     ``figures`` is what the script calls it, ``functions`` its cells; ``pictures`` end the names of its files. Without
-    ``figures`` there is nothing to run, and ``where`` says why, or where it is. ``verdict`` is for numbers that stand
-    on another page, which ``where`` names.
+    ``figures`` there is nothing to run, and ``where`` says why, or where it is. ``verdict`` is that of numbers on
+    another page, which ``where`` names, as long as no run is kept.
     """
 
     paper: str
@@ -59,6 +59,7 @@ DIAGRAM = "a diagram of the model: nothing to run"
 NETWORKS = "numbers and their runs: [Private networks](private-networks.md#against-private-descents)"
 FOUND = "[What a reader may look for](#what-a-reader-may-look-for)"
 ROWS = ("against_rows", "against_rows_of")
+WORTH = "numbers: [Posterior draws as a release](posterior-sampling.md#what-it-is-worth)"
 SCORES = ("tempered_scores", "bounded_scores", "plain_scores", "calibrated_scores")
 REGRESSIONS = ("figures3-4-abalone", "figures3-4-adult", "figures3-4-mnist")
 ITEMS = (
@@ -84,13 +85,20 @@ ITEMS = (
         "an example of a statistic",
         where="nothing to run; [Logistic and Poisson regression](glm.md) says what is released",
     ),
-    Item("kulkarni2021", "Figure 3", "posteriors, diabetes", "3,choices,steps", ("posterior_of_data:3",), ("figure3",)),
+    Item(
+        "kulkarni2021",
+        "Figure 3",
+        "posteriors, diabetes",
+        "3,choices,steps",
+        ("posterior_of_data:3", "least_widths:diabetes", "cut_and_scale:diabetes"),
+        ("figure3",),
+    ),
     Item(
         "kulkarni2021",
         "Figure 4",
         "posteriors, Adult",
         "4,choices,steps",
-        ("posterior_of_data:4", "prediction"),
+        ("posterior_of_data:4", "prediction", "least_widths:adult", "cut_and_scale:adult"),
         ("figure4",),
     ),
     Item(
@@ -98,7 +106,7 @@ ITEMS = (
         "Figure 5",
         "distribution functions, logistic regression",
         "5,choices,steps",
-        ("against_epsilon:5", "exact_posterior:5", "with_choices", "cut_and_scale", "least_widths"),
+        ("against_epsilon:5", "exact_posterior:5", "with_choices", "cut_and_scale:synthetic", "least_widths:synthetic"),
         ("figure5",),
     ),
     Item(
@@ -112,8 +120,26 @@ ITEMS = (
     Item("kulkarni2022", "Figure 1", "calibration, normal", "1", ("coverage:1",), ("figure1",)),
     Item("kulkarni2022", "Figure 2", "Kosarak against non-private", "2", ("kosarak_gaps",), ("figure2",)),
     Item("kulkarni2022", "Figure 3", "shares against point estimates", "3", ("shares_errors:0.5",), ("figure3",)),
-    Item("kulkarni2022", "Figure 4", "linear regression, Wine", "4", ("regression_scores:4",), ("figure4",)),
-    Item("kulkarni2022", "Figure 5", "logistic regression, Adult", "5", ("regression_scores:5",), ("figure5",)),
+    Item(
+        "kulkarni2022",
+        "Figure 4",
+        "linear regression, Wine",
+        "4",
+        ("regression_scores:4",),
+        ("figure4",),
+        where="numbers: [Without a trusted collector](local.md#the-papers-figures)",
+        verdict="agrees",
+    ),
+    Item(
+        "kulkarni2022",
+        "Figure 5",
+        "logistic regression, Adult",
+        "5",
+        ("regression_scores:5",),
+        ("figure5",),
+        where="numbers: [Without a trusted collector](local.md#the-papers-figures)",
+        verdict="agrees in part",
+    ),
     Item("kulkarni2022", "Figure 6", "error of the Chebyshev series", "6", ("chebyshev_error",), ("figure6",)),
     Item(
         "kulkarni2022",
@@ -176,8 +202,26 @@ ITEMS = (
     ),
     Item("geumlek2017", "Figure 1", "Beta and Bernoulli, three shares", "beta", ("beta_panel",), ("figures1-2",)),
     Item("geumlek2017", "Figure 2", "Beta and Bernoulli, uniform prior", "beta", ("beta_panel",), ("figures1-2",)),
-    Item("geumlek2017", "Figure 3", "test error of regressions", "abalone,adult,mnist", SCORES, REGRESSIONS),
-    Item("geumlek2017", "Figure 4", "log-likelihood of regressions", "abalone,adult,mnist", SCORES, REGRESSIONS),
+    Item(
+        "geumlek2017",
+        "Figure 3",
+        "test error of regressions",
+        "abalone,adult,mnist",
+        SCORES,
+        REGRESSIONS,
+        where=WORTH,
+        verdict="agrees in part",
+    ),
+    Item(
+        "geumlek2017",
+        "Figure 4",
+        "log-likelihood of regressions",
+        "abalone,adult,mnist",
+        SCORES,
+        REGRESSIONS,
+        where=WORTH,
+        verdict="agrees in part",
+    ),
 )
 PAPERS = tuple(TITLES)
 
@@ -219,14 +263,14 @@ def collected(runs: Path, paper: str) -> dict[str, Any]:
 
 def _belongs(row: dict[str, Any], function: str) -> bool:
     name, _, value = function.partition(":")
-    said = (str(row["given"].get(key)) for key in ("figure", "number", "epsilon"))
+    said = (str(row["given"].get(key)) for key in ("figure", "number", "epsilon", "table"))
     return row["function"] == name and (not value or value in said)
 
 
 def verdicts(item: Item, claims: list[dict[str, Any]]) -> str:
     """That of all claims of a figure; with several, how many of each."""
     own = [c["verdict"] for c in claims if item.figures and mentions(c["figure"], item.name)]
-    own += [item.verdict] if item.verdict else []
+    own = own or [item.verdict]
     return own[0] if len(set(own)) == 1 else ", ".join(f"{own.count(v)} {v}" for v in dict.fromkeys(own))
 
 
@@ -237,9 +281,16 @@ def table(folder: Path = RESULTS) -> str:
         found = results(item.paper, folder)
         verdict = verdicts(item, found["claims"]) or ("not run in full" if item.command else "")
         seconds = found["seconds"].get(item.name)
-        time = "" if not item.command or item.verdict else f"{max(0.1, (seconds or 0) / 60):.1f}"
+        if (
+            verdict
+            and item.command
+            and not item.where
+            and not any((FIGURES / name).is_file() for name in pictures(item))
+        ):
+            verdict = verdict if verdict == "not run in full" else f"{verdict}; the figure was not run in full"
+        time = f"{max(0.1, (seconds or 0) / 60):.1f}" if item.command and verdicts(item, found["claims"]) else ""
         where = "; ".join(filter(None, (f"`{item.command}`" if item.command else "", item.where)))
-        time = "" if verdict == "not run in full" else time
+        time = "" if item.verdict and not seconds else time
         lines.append(f"| {item.paper} | {item.name} | {item.what} | {verdict} | {where} | {time} |")
     return "\n".join(lines)
 

@@ -63,6 +63,18 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch, capsys):
     assert not list((tmp_path / "out").glob("*.svg"))
 
 
+def test_the_page_says_what_the_sums_allow(monkeypatch):
+    """The row of Figure 5 in docs/glm.md, which needs no table. Planted: the row of another epsilon."""
+    script = load("papers", "kulkarni2021.py", monkeypatch)
+    block = PAGE.split("<!-- begin least widths -->")[1].split("<!-- end least widths -->")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in block.strip().splitlines()[2:]]
+    shown = [[float(cell) for cell in row[2:] if cell] for row in rows if row[0] == "Figure 5"]
+    found = [list(one["widths"].values()) for one in script["least_widths"]("synthetic", None)]
+    for own, exact in zip(shown, found, strict=True):
+        assert own == pytest.approx([exact[0], exact[1], exact[3], exact[4]], abs=0.051)
+    assert shown[1] != pytest.approx([found[0][i] for i in (0, 1, 3, 4)], abs=0.051)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_least_width_is_that_of_the_sums(epsilon):
     """Seed 5, n = 4,000 with no effect. There E[yx] = S theta / 2 and y^2 = 1, so the width is the root of
