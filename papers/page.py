@@ -71,7 +71,7 @@ ITEMS = (
         "Figure 3",
         "calibration, coverage, MMD and run time on synthetic data",
         "3",
-        ("measure", "exact_moments", "outside"),
+        ("measure", "known_moments", "outside"),
         ("figure3",),
     ),
     Item(
