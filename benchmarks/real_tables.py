@@ -17,6 +17,8 @@ mechanism and prior. The rows' own posterior is compared, coefficient by coeffic
 At epsilon = 1e4 the distance of the means is to be below 0.1 sd, and the ratio 0.95 to 1.05. Two planted faults must
 fail: ``--fault normal`` (covariates assumed normal: `marginal` on kind noise) and ``--fault pooled`` (all rounds taken
 as measurements of one score and one information). Cells that have a file in ``--out`` are not run again.
+
+Tables whose rows are in groups have a script of their own, `real_groups.py`.
 """
 
 # ruff: noqa: E501
