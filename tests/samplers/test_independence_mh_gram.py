@@ -65,6 +65,30 @@ def test_the_same_release_under_wider_noise_does_not_suit():
     assert fresh_gram.variance_of_log(wide, prior, released[0], wide.sds) > 1
 
 
+def test_many_columns_are_asked_by_draws_of_the_noise(monkeypatch):
+    """The variance over 64 draws is that of entry by entry to within a factor; no Gram matrix at all does not suit."""
+    _, layout, prior, released = setting(plan_of(), 50_000)
+    by_entry = fresh_gram.variance_of_log(layout, prior, released[0], layout.sds)
+    monkeypatch.setattr(fresh_gram, "_LARGEST", 0)
+    drawn = fresh_gram.variance_of_log(layout, prior, released[0], layout.sds)
+    assert by_entry / 3 < drawn < by_entry
+    assert fresh_gram.variance_of_log(layout, prior, -released[0], layout.sds) == np.inf
+
+
+def test_what_would_take_hours_is_refused_before_it_is_sampled(monkeypatch):
+    monkeypatch.setattr(fresh_gram, "MOST_BY_NUTS", 2)
+    few, many = (tacit.simulate(plan_of(), n=n, seed=n, parameters=PARAMETERS).release for n in (500, 50_000))
+    with pytest.raises(tacit.RefusedError, match=r"need more than 500 rows at this budget.*--method naive"):
+        tacit.infer(few, draws=50)
+    with pytest.raises(tacit.InputError, match="to be at most 2 for several sites"):
+        tacit.infer([few, many], disjoint=True, draws=50)
+    problem, layout, prior, released = setting(plan_of(), 50_000)
+    assert _chain(problem, "wishart", check_settings(warmup=10, draws=10, chains=1, seed=0)).suits(released).all()
+    rows = fresh_gram.fewest_rows(layout, prior)
+    assert 500 < rows <= 50_000
+    assert fresh_gram.fewest_rows(layout, prior) == fresh_gram.fewest_rows(replace(layout, n=7.0), prior)
+
+
 def test_sites_that_share_their_coefficients_go_to_nuts():
     plan = plan_of()
     releases = [tacit.simulate(plan, n=50_000, seed=seed, parameters=PARAMETERS).release for seed in (1, 2)]

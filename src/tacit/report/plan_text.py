@@ -24,6 +24,7 @@ from tacit.posterior.cut_rows import FEW_TABLES
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.report.cohort_text import about_cohort
 from tacit.report.draw_cost import about_sampler
+from tacit.report.many_columns import about_many_columns
 from tacit.report.neighbour_text import about_n, everyone
 from tacit.schema import Category
 from tacit.statistics.clipped_scores import ClippedScores
@@ -60,7 +61,7 @@ def _explained(plan: Plan) -> list[str]:
             'coefficients may be wrong, and more rows do not help; kind = "newton" does not assume it '
             "(docs/real-tables.md)."
         )
-    lines += _about_shape(plan)
+    lines += [*_about_shape(plan), *about_many_columns(plan)]
     if unit is not None:
         lines.append(f"Everyone: {everyone(unit, fills=True)}")
     return [*lines, *about_columns(plan), about_types()]

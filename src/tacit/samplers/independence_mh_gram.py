@@ -12,7 +12,8 @@ those are. h lies within 10 of 0, outside of which a prior with a = b = 1/2 has 
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
 `MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
-coefficient has a prior of its own.
+coefficient has a prior of its own. Beyond `MOST_BY_NUTS` numbers in a row NUTS would take many minutes, and is refused:
+before anything is sampled, and `tacit check` says from how many rows on there is a posterior (`fewest_rows`).
 """
 
 from __future__ import annotations
@@ -25,25 +26,59 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tacit.errors import RefusedError, expected
 from tacit.likelihoods.conjugate_gram import Centred, GramPriorParameters, fit, log_site
 from tacit.likelihoods.response import Fit, ResponsePrior, given_sigma, log_response
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, Either, SamplerSettings, Shaped
 from tacit.samplers.independence import independence
-from tacit.samplers.latent_gram import NoisyGram, draw_all, wishart_chain
+from tacit.samplers.latent_gram import NoisyGram, draw_all, prior_moments, wishart_chain
 
 MOST = 1.0
 """The largest variance of log p under the noise with which fresh noise is tried."""
-_LARGEST = 40  # numbers in a row; asking takes memory of the fourth power of them
+MOST_BY_NUTS = 40
+"""Numbers in a row, the response among them, up to which NUTS samples their Gram matrix."""
+_LARGEST = 40  # numbers in a row; asking entry by entry takes memory of the fourth power of them
+_DRAWN = 64  # draws of the noise that are asked instead
+_WHY_ONE = "for several sites or releases, or a prior of one coefficient: leave columns out"
+_MOST_FRESH = 128  # numbers in a row; a block of proposals takes 0.5 GB
 
 
 def gram_chain(sites: Sequence[NoisyGram], prior: GramPriorParameters, settings: SamplerSettings) -> Chain:
     """The posterior given noisy Gram matrices, by the quicker way that suits."""
-    sure = wishart_chain(sites, prior, settings)
     layout = sites[0]
-    if not one_may_do(sites, prior):
+    fresh = one_may_do(sites, prior)
+    if layout.size > MOST_BY_NUTS and not fresh:
+        raise expected("size", layout.size, f"numbers in a row of the formula to be at most {MOST_BY_NUTS} {_WHY_ONE}")
+    sure = wishart_chain(sites, prior, settings)
+    if not fresh:
         return sure
-    return Either(lambda released: suits(layout, prior, released), independence_mh_chain(layout, prior, settings), sure)
+
+    def chosen(released: Any) -> Any:
+        found = suits(layout, prior, released)
+        if layout.size > MOST_BY_NUTS and not found.all():
+            raise RefusedError(
+                f"Expected the noise to be small beside the sums, as {layout.size} numbers in a row need more than "
+                f"{layout.n:,.0f} rows at this budget: the posterior of fewer would take hours. Release fewer columns, "
+                "or look at --method naive, whose intervals leave the noise out."
+            )
+        return found
+
+    return Either(chosen, independence_mh_chain(layout, prior, settings), sure)
+
+
+def fewest_rows(layout: NoisyGram, prior: GramPriorParameters) -> int:
+    """From about how many rows on fresh noise suits, for rows such as the prior expects: 1, 2 or 5 times a power of 10.
+
+    It sees the plan alone.
+    """
+    for power in range(2, 16):
+        for digit in (1, 2, 5):
+            rows = digit * 10**power
+            usual = replace(layout, n=float(rows))
+            if variance_of_log(usual, prior, prior_moments(usual, prior)[0], layout.sds) <= MOST:
+                return rows
+    return 10**16
 
 
 def one_may_do(sites: Sequence[NoisyGram], prior: GramPriorParameters) -> bool:
@@ -129,15 +164,26 @@ def suits(layout: NoisyGram, prior: GramPriorParameters, released: Any) -> Any:
 
 
 def variance_of_log(layout: NoisyGram, prior: GramPriorParameters, entries: Any, sds: Any) -> float:
-    """Roughly that of log p under the noise: the squares of its largest change over one sd of each entry, summed."""
-    steps = np.diag(sds)
+    """Roughly that of log p under the noise: the squares of its largest change over one sd of each entry, summed.
+
+    For many entries, its variance over some draws of noise, always the same ones.
+    """
+    by_entry = layout.size <= _LARGEST
+    if by_entry:
+        steps = np.diag(sds)
+        tried = np.concatenate([entries[None], entries + steps, entries - steps])
+    else:
+        tried = entries + sds * np.random.default_rng(0).standard_normal((_DRAWN, len(entries)))
     with np.errstate(all="ignore"):
         try:
-            found = log_prior(layout, prior, np.concatenate([entries[None], entries + steps, entries - steps]))
+            found = log_prior(layout, prior, tried)
         except np.linalg.LinAlgError:
             return np.inf
-        up, down = np.abs(found[1:] - found[0]).reshape(2, -1)
-        variance = float(np.sum(np.maximum(up, down) ** 2))
+        if by_entry:
+            up, down = np.abs(found[1:] - found[0]).reshape(2, -1)
+            variance = float(np.sum(np.maximum(up, down) ** 2))
+        else:
+            variance = float(np.var(found))
     return variance if np.isfinite(variance) else np.inf
 
 

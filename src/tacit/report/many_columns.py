@@ -1,0 +1,32 @@
+"""What a plan with many columns says before it is spent: how many rows a posterior will need."""
+
+from __future__ import annotations
+
+from tacit.models.linear import LinearRegression
+from tacit.models.model import Problem, Site
+from tacit.plan import Plan
+
+_FEW_COLUMNS = 20  # of a linear regression: there is a posterior whatever the number of rows is
+
+
+def about_many_columns(plan: Plan) -> list[str]:
+    """From how many rows on there is a posterior, where a linear regression has too many columns for NUTS."""
+    model = plan.model
+    if not isinstance(model, LinearRegression) or model.default_method(plan.schema) != "wishart":
+        return []
+    size = len(model.design(plan.schema).columns)
+    if size <= _FEW_COLUMNS or not plan.calibrated_mechanism().public_n:
+        return []
+    from tacit.models.gram_layout import noisy_grams
+    from tacit.samplers.independence_mh_gram import MOST_BY_NUTS, fewest_rows
+
+    if size <= MOST_BY_NUTS:
+        return []
+    prior = model.default_prior(plan.schema)
+    problem = Problem(model, plan.schema, prior, (Site(1, (plan.noise(),)),))
+    rows = fewest_rows(noisy_grams(problem)[0], prior.numbers(model.design(plan.schema)))
+    return [
+        f"Inference: with {size} numbers in a row there is a posterior from about {rows:,} rows on, where the noise is "
+        "small beside the sums; for fewer `tacit infer` refuses, as it would take hours. Leave columns out, or raise "
+        "the budget."
+    ]

@@ -1,0 +1,31 @@
+"""A plan whose posterior would take hours unless the noise is small says so before it is spent."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tacit
+from tacit.report.many_columns import about_many_columns
+
+
+def plan_of(count: int, budget: float) -> tacit.Plan:
+    names = [f"x{i}" for i in range(count)]
+    schema = tacit.Schema(y=(-1, 1), **dict.fromkeys(names, (-1, 1)))
+    return tacit.Plan(tacit.LinearRegression("y ~ " + " + ".join(names)), schema, tacit.ApproxDP(budget, 1e-6))
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_few_columns_have_a_posterior_whatever_the_number_of_rows(count: int) -> None:
+    assert about_many_columns(plan_of(count, 1.0)) == []
+
+
+def test_many_columns_say_how_many_rows_they_need_and_fewer_with_a_larger_budget() -> None:
+    rows = []
+    for budget in (0.5, 5.0):
+        (line,) = about_many_columns(plan_of(45, budget))
+        found = re.search(r"with 46 numbers in a row there is a posterior from about ([\d,]+) rows on", line)
+        assert found is not None
+        rows.append(int(found[1].replace(",", "")))
+    assert 10_000 < rows[1] < rows[0] < 10**8
