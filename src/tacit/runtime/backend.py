@@ -18,10 +18,11 @@ import os
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from contextvars import copy_context
 from functools import lru_cache
 from importlib import import_module
 from itertools import repeat
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 import jax
@@ -33,7 +34,7 @@ from tacit.runtime.cache_folder import cache_folder
 from tacit.runtime.chain import Either, Shaped
 from tacit.runtime.forks import check_not_forked
 from tacit.runtime.programs import Program, keep_program, loaded, name_of, recalled, remember, text_of, watched
-from tacit.runtime.progress import share, tell
+from tacit.runtime.progress import share, tell, until
 from tacit.runtime.stages import outlined
 
 _Options = dict[str, bool | int]
@@ -46,7 +47,7 @@ _OPTIONS: _Options = {"xla_cpu_use_fusion_emitters": False}
 # while they ran for 0.11 and 0.13 s. The loop itself would take twice as long without.
 _RUN_ONCE: _Options = {**_OPTIONS, "xla_backend_optimization_level": 0}
 _ALONE = 8  # chains of one dataset that run one by one
-_AT_ONCE = 2  # stages that are compiled side by side
+_AT_ONCE = 2  # stages that are compiled, and chains that run, side by side
 
 
 @contextmanager
@@ -209,21 +210,34 @@ def _run(chain: Callable[[Any, Any], Any], keys: Any, data: Any, purpose: Any) -
 
 
 def _one_by_one(chain: Callable[[Any, Any], Any], keys: Any, data: Any, purpose: Any) -> Any:
-    """The few chains of one dataset, each by itself: a program of one chain is traced and compiled in half the time.
+    """The few chains of one dataset, each by itself and two at a time.
 
-    A batch would wait for the longest trajectory with each step, and what its operations save is not more than that.
+    A program of one chain is traced and compiled in half the time of one of a batch, whose steps also wait for the
+    longest trajectory and whose small matrices are multiplied by loops instead of by a library.
     """
-    call = _alone(chain, purpose)
-    placed = jax.device_put(data)
-    found: list[Any] = []
-    for key in jax.device_put(list(keys)):
-        with share(1 / len(keys)):
-            found.append(jax.block_until_ready(call(key, placed)))
-    return jax.tree.map(lambda *all_of: np.stack(all_of)[None], *found)
+    given, program_of = _alone(chain, purpose)
+    placed, numbers = jax.device_put(data), jax.device_put(list(keys))
+    program, new = program_of(*given, numbers[0], placed)
+    stopped = Event()
+
+    def found(key: Any) -> Any:
+        with float64(), until(stopped):
+            return jax.block_until_ready(program((*given, key, placed)))
+
+    with share((0.5 if new else 1.0) / len(keys)), ThreadPoolExecutor(_AT_ONCE) as pool:
+        parts = [pool.submit(copy_context().run, found, key) for key in numbers]
+        try:
+            several = [part.result() for part in parts]
+        except BaseException:  # a person who does not want to wait for the rest
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return jax.tree.map(lambda *all_of: np.stack(all_of)[None], *several)
 
 
 @lru_cache(maxsize=64)
-def _alone(chain: Callable[[Any, Any], Any], purpose: Any) -> Callable[[Any, Any], Any]:
+def _alone(chain: Callable[[Any, Any], Any], purpose: Any) -> tuple[list[Any], Callable[..., tuple[Program, bool]]]:
+    """What a program of one chain is given before its key and its data, and what finds it or makes it."""
     shaped = chain if isinstance(chain, Shaped) else None
     given, tree = jax.tree.flatten(shaped.given if shaped is not None else ())
 
@@ -234,8 +248,7 @@ def _alone(chain: Callable[[Any, Any], Any], purpose: Any) -> Callable[[Any, Any
 
     purpose = purpose if shaped is None else shaped.purpose
     purpose = None if purpose is None else (purpose, "one chain")
-    call = with_arguments(whole, purpose=purpose, in_stages=True)
-    return lambda numbers, data: call(*given, numbers, data)
+    return given, _programs(whole, purpose, in_stages=True)
 
 
 def _blocks(count: int) -> list[Any]:
@@ -268,21 +281,34 @@ def with_arguments(function: Callable[..., Any], *, purpose: Any = None, in_stag
     says all that the function depends on, so that its program is found again by another process. ``in_stages`` runs
     long loops in parts, and tells how far they are (`stages`).
     """
-    known: dict[Any, Program] = {}
+    program_of = _programs(function, purpose, in_stages=in_stages)
 
     def call(*inputs: Any) -> Any:
-        shapes = tuple((one.shape, one.dtype) for one in inputs)
-        if shapes not in known:
-            name = name_of(None if purpose is None else (purpose, in_stages), inputs)
-            if (recalled_program := recalled(name)) is None:
-                with share(0.5):
-                    known[shapes] = _made(name, function, inputs, in_stages)
-                with share(0.5):
-                    return known[shapes](inputs)
-            known[shapes] = recalled_program
-        return known[shapes](inputs)
+        program, new = program_of(*inputs)
+        with share(0.5 if new else 1.0):
+            return program(inputs)
 
     return call
+
+
+def _programs(function: Callable[..., Any], purpose: Any, *, in_stages: bool) -> Callable[..., tuple[Program, bool]]:
+    """What finds the program for inputs of some shapes, or makes it; and whether it is new, which is half the work."""
+    known: dict[Any, Program] = {}
+
+    def program_of(*inputs: Any) -> tuple[Program, bool]:
+        shapes = tuple((one.shape, one.dtype) for one in inputs)
+        if shapes in known:
+            return known[shapes], False
+        name = name_of(None if purpose is None else (purpose, in_stages), inputs)
+        found = recalled(name)
+        if found is None:
+            with share(0.5):
+                known[shapes] = _made(name, function, inputs, in_stages)
+            return known[shapes], True
+        known[shapes] = found
+        return found, False
+
+    return program_of
 
 
 def _made(name: str | None, function: Callable[..., Any], inputs: tuple[Any, ...], in_stages: bool) -> Program:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from html import escape
+from threading import Event
 from typing import Any
 
 from tacit.errors import expected
@@ -51,6 +52,21 @@ def share(of_all: float) -> Generator[None]:
     """What works in here is so much of all that there is to do."""
     listener = _listener.get()
     with heard(None if listener is None else lambda part: listener(of_all * part)):
+        yield
+
+
+@contextmanager
+def until(stopped: Event) -> Generator[None]:
+    """What works in here tells whoever listened before, and ends where it would tell more after ``stopped`` is set."""
+    listener = _listener.get()
+
+    def told(part: float) -> None:
+        if stopped.is_set():
+            raise InterruptedError
+        if listener is not None:
+            listener(part)
+
+    with heard(told):
         yield
 
 

@@ -84,7 +84,7 @@ def fewest_rows(layout: NoisyGram, prior: GramPriorParameters) -> int:
 def one_may_do(sites: Sequence[NoisyGram], prior: GramPriorParameters) -> bool:
     """Whether fresh noise is an alternative at all."""
     layout = sites[0]
-    return len(sites) == 1 and layout.noises.releases == 1 and layout.size <= _LARGEST and _offered(prior.response)
+    return len(sites) == 1 and layout.noises.releases == 1 and layout.size <= _MOST_FRESH and _offered(prior.response)
 
 
 def _offered(prior: ResponsePrior) -> bool:
