@@ -24,8 +24,8 @@ tacit" is the middle time of a row divided by that of tacit's row of the same jo
 1,000 effective draws count from before a process starts, imports and compilation included: a run has a fixed length,
 what comes before its first kept draw counts once and the rest in proportion to the draws that are wanted. Effective
 draws are the least bulk effective sample size over the parameters. "Caches empty" means that nothing was compiled
-before; "caches warm" that an earlier process left its compiled programs on disk. tacit runs the chains of one release two
-at a time, and all else on one core; PyMC and nutpie run their chains on all of them.
+before; "caches warm" that an earlier process left its compiled programs on disk. tacit runs the chains of one release
+two at a time, and all else on one core; PyMC and nutpie run their chains on all of them.
 """
 
 
