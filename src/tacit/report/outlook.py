@@ -30,7 +30,11 @@ def answering_splits(posterior: Posterior, splits: Sequence[Split]) -> list[Spli
     named = {one.name: one for one in own}
     matched = [(named.get(f"{variable}[{effect.name.partition(', +')[0]}]"), effect) for effect in effects]
     found = [replace(one, name=effect.name) for one, effect in matched if one is not None]
-    return found if effects and len(found) == len(effects) else list(own or splits)
+    if effects and len(found) == len(effects):
+        return found
+    means = {one.name: one for one in splits}
+    groups = [replace(one, name=effect.name) for effect in effects if (one := means.get(f"group_mean[{effect.name}]"))]
+    return groups or list(own or splits)
 
 
 def outlook(posterior: Posterior, splits: Sequence[Split]) -> dict[str, tuple[float, ...]]:
