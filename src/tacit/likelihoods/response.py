@@ -21,13 +21,13 @@ and width = sqrt(2 / (N + 2 a0)), so that e has about a standard normal distribu
 
 Where coefficients share a prior that says how much of the response they explain, W = exp(2 h) is one more unknown:
 
-    tau^2 = sigma^2 (1 + W),  tau ~ half-normal(total),  W / (1 + W) ~ Beta(a, b),  theta_j ~ N(., W sigma^2/(k s_j^2))
+    tau^2 = sigma^2 (1 + W),  tau ~ half-normal(total),  W / (1 + W) ~ Beta(a, b),  theta_j ~ N(., W sigma^2/(k s_j^2)),
 
-for k of them, s_j^2 the variance of column j in the rows. tau^2 is about the variance of the response, and W / (1 + W)
-the share of it that is explained, however many coefficients there are. A prior of theta that is fixed in units of sigma
-says beforehand that nearly all is explained, the more so the more coefficients there are; noise that could be an effect
-is then taken for one, and sigma comes out too small. In given_sigma, a0 = -1/2 and b0 = 0 leave
-sigma = tau / (1 + W)^(1/2) flat, and the rest of both densities stands beside.
+times a number that is the prior's slope, for k of them, s_j^2 the variance of column j in the rows. tau^2 is about the
+variance of the response, and W / (1 + W) grows with the share of it that is explained, however many there are. A prior
+of theta that is fixed in units of sigma says beforehand that nearly all is explained, the more so the more coefficients
+there are; noise that could be an effect is then taken for one, and sigma comes out too small. In given_sigma, a0 = -1/2
+and b0 = 0 leave sigma = tau / (1 + W)^(1/2) flat, and the rest of both densities stands beside.
 """
 
 from __future__ import annotations

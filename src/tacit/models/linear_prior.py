@@ -27,11 +27,11 @@ class LinearPrior(Prior):
 
     sigma^2 ~ IG(a0, b0),    Sigma_x ~ IW(diag(psi0), nu0),    mu_x | Sigma_x ~ N(m0, Sigma_x / kappa0).
 
-    Where ``explained`` is given, as in the default, the share R of the response's variance that is explained is
-    Beta(explained), its standard deviation tau is half-normal with the scale ``total``, and sigma = tau (1 - R)^(1/2)
-    in place of IG(a0, b0). Each of k coefficients other than the intercept then has mean ``mu0`` and about the standard
-    deviation tau (R / k)^(1/2) / s_j, s_j the standard deviation of its column in the rows, whatever the bounds
-    (`coefficient_prior`); the expected response at the covariates' means is N(mu0, (2 ``total``)^2).
+    Where ``explained`` is given, how much is explained is learned: R ~ Beta(explained), tau is half-normal with the
+    scale ``total``, and sigma = tau (1 - R)^(1/2) in place of IG(a0, b0). Each of k coefficients other than the
+    intercept then has mean ``mu0`` and about the standard deviation ``slope`` tau (R / k)^(1/2) / s_j, s_j the standard
+    deviation of its column in the rows, whatever the bounds (`coefficient_prior`); the expected response at the
+    covariates' means is N(mu0, (2 ``total``)^2).
 
     Else a coefficient has about the standard deviation ``slope`` sigma / s_j, and that response is
     N(mu0, (``level`` sigma)^2). Where ``effect`` is given, a coefficient has about the
@@ -193,7 +193,7 @@ class LinearPrior(Prior):
         alone, shared = np.zeros(p), np.zeros(p)
         means, by_sigma, by_spread = np.array(_spread("mu0", self.mu0, p)), np.zeros(p), np.full(p, self.slope**-2)
         if self.explained is not None:
-            shared, by_spread = np.full(p, float(max(1, p - design.formula.intercept))), np.zeros(p)
+            shared, by_spread = np.full(p, max(1, p - design.formula.intercept) / self.slope**2), np.zeros(p)
             if design.formula.intercept:
                 rows[0], lifted[0], fixed[0], shared[0] = 0.0, 1.0, (2 * self.total) ** -2, 0.0
         elif self.lambda0 is not None:

@@ -34,10 +34,14 @@ def _separated(posterior: Posterior) -> str | None:
     spread = posterior.diagnostic("spread")
     if spread is None:
         return None
-    from tacit.models.score_data import separated
+    from tacit.models.score_data import information_left, separated
+    from tacit.models.score_noise import ScoreNoise
+    from tacit.posterior.score_sites import score_sites
 
-    theta = posterior.draws("theta")
-    return separated(spread.reshape(-1), theta.reshape(-1, theta.shape[-1]))
+    theta, left = posterior.draws("theta"), None
+    if all(isinstance(one.noise_parameters, ScoreNoise) for one in posterior.releases):
+        left = information_left(score_sites(posterior.releases))
+    return separated(spread.reshape(-1), theta.reshape(-1, theta.shape[-1]), left)
 
 
 def finite(posterior: Posterior) -> bool:

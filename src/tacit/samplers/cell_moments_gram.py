@@ -150,7 +150,9 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         def objective(flat: Any) -> Any:
             u = flat.reshape(len(sites), -1)
             exact = jax.vmap(entries)(u, rows(u, near)[0])
-            return log_model(u, jnp.zeros(2), near) - jnp.sum(((best - exact) / sds) ** 2) / 2
+            # where sigma and theta scale together, the density grows towards 0 as their volume shrinks
+            scaled = 0.0 if prior.share is None else p / 2 * jnp.sum(u[:, size - 1])
+            return log_model(u, jnp.zeros(2), near) + scaled - jnp.sum(((best - exact) / sds) ** 2) / 2
 
         def bend(flat: Any) -> Any:
             return block_diag(*jax.vmap(information)(flat.reshape(len(sites), -1), near, sds))

@@ -1,0 +1,35 @@
+"""What a release of scores says of responses that covariates separate nearly. Nothing is sampled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.models.score_data import information_left, separated
+from tacit.models.score_round import Round
+
+
+def rounds(n, share, left, noise):
+    """A first round at 0 and a last one elsewhere, with J_00 = ``left`` n share (1 - share)."""
+    first = Round((0.0, 0.0), matrix=True, score_scale=1.0, matrix_scale=1.0, laplace=False)
+    last = Round((0.5, 9.0), matrix=True, score_scale=1.0, matrix_scale=noise, laplace=False)
+    values = [[(share - 0.5) * n, 0, n / 4, 0, n / 9], [0, 0, left * n * share * (1 - share), 0, 1.0]]
+    return [first, last], values, n
+
+
+def test_what_is_left_to_explain_is_that_of_all_sites_together():
+    left, most = information_left([rounds(1000, 0.3, 0.2, 21.0), rounds(1000, 0.3, 0.4, 0.0)])
+    np.testing.assert_allclose([left, most], [0.3, 0.4])
+    elsewhere = Round((0.1, 0.0), matrix=True, score_scale=1.0, matrix_scale=1.0, laplace=False)
+    assert information_left([([elsewhere], [[0, 0, 1, 0, 1]], 10)]) is None
+
+
+def test_nearly_separated_responses_are_refused_unless_the_coefficients_are_known():
+    rng = np.random.default_rng(1)
+    theta = np.column_stack([np.zeros(500), 9 + rng.standard_normal(500)])
+    narrow = np.column_stack([np.zeros(500), 9 + 0.1 * rng.standard_normal(500)])
+    usual, wide = np.full(500, 1.5), np.full(500, 4.5)
+    assert "separate the responses" in separated(wide, theta)
+    assert "separate the responses" in separated(usual, theta, (0.2, 0.3))
+    assert separated(usual, theta, (0.2, 0.7)) is None  # noise may hide what is left
+    assert separated(usual, theta, (0.5, 0.55)) is None
+    assert separated(wide, narrow, (0.1, 0.1)) is None
