@@ -25,6 +25,7 @@ from tacit.models.score_data import separated
 
 MADE_UP = {"y": (0, 10), "x": (18, 90), "z": (0, 12), "g": ["a", "b", "c"]}
 BOTH = ["no", "yes"]
+LEARNED = {"explained": (0.5, 0.5)}
 
 
 def plan_of(formula: str, schema: dict[str, Any], epsilon: str) -> tacit.Plan:
@@ -59,7 +60,7 @@ def columns(name: str) -> dict[str, Any]:
         return {"ill": d["vote"] > 0, "left": d["selfLR"], "age": d["age"], "educ": d["educ"]}
     if name == "marriage":
         return {"y": d["rate_marriage"], "age": d["age"], "years": d["yrs_married"], "religious": d["religious"]}
-    return {"y": d["xghindx"], "lncoins": d["lncoins"], "physlm": d["physlm"], "disea": d["disea"]}
+    return {"y": d["mdvis"], "lncoins": d["lncoins"], "physlm": d["physlm"], "disea": d["disea"]}
 
 
 def table(name: str, epsilon: str) -> dict[str, Any]:
@@ -82,7 +83,8 @@ def table(name: str, epsilon: str) -> dict[str, Any]:
         return kept[-1]
 
     study.posterior_arrays = kept_draws
-    settings = {"releases": 20, "draws": 200, "warmup": 200, "seed": 1, "progress": False}
+    prior = None if response == "ill" else LEARNED
+    settings = {"releases": 20, "draws": 200, "warmup": 200, "seed": 1, "progress": False, "prior": prior}
     found = study.calibrate_table(plan_of(formula, schema, epsilon), rows, public=True, **settings)
     names = [one for one in found.own if one.startswith(("theta", "sigma"))]
     said = {row["number"]: row for row in found.rows()}
@@ -103,7 +105,7 @@ def table(name: str, epsilon: str) -> dict[str, Any]:
 def sbc(formula: str, n: str, epsilon: str, seed: str, method: str = "") -> dict[str, Any]:
     """50 trials; places of truths among draws, so that runs of several seeds can be judged together."""
     schema = {name: said for name, said in MADE_UP.items() if name in formula.split()}
-    settings = {"trials": 50, "seed": int(seed), "method": method or None, "progress": False}
+    settings = {"trials": 50, "seed": int(seed), "method": method or None, "progress": False, "prior": LEARNED}
     found = tacit.calibrate(plan_of(formula, schema, epsilon), n=int(n), **settings)
     places = {name: np.round(one, 3).tolist() for name, one in found.positions().items()}
     return {"least p": min(found.least_p().values()), "failed": int(found.failed.sum()), "places": places}

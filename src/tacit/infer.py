@@ -131,7 +131,6 @@ def infer(
         () if scored else tuple(Survey(group.n, group.local_randomizer) for _, group in groups),
     )
     name = method_for(problem, method)
-    problem = with_prior_of(problem, name)
     check_pools(problem, name)
     _log.info("infer: %s by the method %s, %d chains of %d draws", plan.model.family, name, chains, draws)
     if scored:
@@ -300,11 +299,6 @@ def _changed(model: Model, schema: Schema, default: Prior, prior: Prior | Mappin
             "prior", prior, f"to be a mapping of its numbers such as {example}, or a {type(default).__name__}"
         )
     return prior
-
-
-def with_prior_of(problem: Problem, method: str) -> Problem:
-    """The problem with the default prior of its method, where that has one of its own and none was said."""
-    return replace(problem, prior=problem.model.prior_for_method(problem.prior, problem.schema, method))
 
 
 def method_for(problem: Problem, method: str | None) -> str:

@@ -24,7 +24,6 @@ from tacit.infer import (
     posterior_arrays,
     problem_of,
     summary_of,
-    with_prior_of,
 )
 from tacit.mechanisms.posterior_sample.beta_divergence import BetaLoss as BetaLoss
 from tacit.mechanisms.posterior_sample.loss import DrawSettings as DrawSettings
@@ -115,7 +114,6 @@ def posteriors(
         raise expected("evidence", len(evidence), "to say its number of rows")
     problem = problem_of(first.plan, prior, first.n)
     chosen = method_for(problem, method)
-    problem = with_prior_of(problem, chosen)
     if isinstance(first, Reports):
         model = first.plan.model
         groups = [one.groups[0] for one in evidence if isinstance(one, Reports)]

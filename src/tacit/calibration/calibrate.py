@@ -18,7 +18,7 @@ from tacit._support.renamed import renamed_arguments
 from tacit.calibration.misspecification import Misspecification, as_misspecification
 from tacit.calibration.simulate import Simulation, simulate
 from tacit.errors import InputError, did_you_mean, expected
-from tacit.infer import check_settings, method_for, posterior_arrays, problem_of, with_prior_of
+from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
 from tacit.mechanisms.local import Local
 from tacit.models.model import Prior
 from tacit.models.score_model import ScorePrior
@@ -239,7 +239,6 @@ def calibrate(
     if isinstance(problem.prior, ScorePrior):
         problem = replace(problem, prior=problem.prior.fixed())
     chosen = method_for(problem, method)
-    problem = with_prior_of(problem, chosen)
     thin = thin if thin is not None else problem.methods[chosen].thin
     for name, value in (("trials", trials), ("thin", thin)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.boundary import collect, needed
 from tacit.calibration.own_posterior import from_likelihood, from_rows, from_sums
 from tacit.errors import NO_ROWS, InputError, expected
-from tacit.infer import check_settings, method_for, numbers_of, posterior_arrays, problem_of, with_prior_of
+from tacit.infer import check_settings, method_for, numbers_of, posterior_arrays, problem_of
 from tacit.mechanisms.add_noise import NoisySums
 from tacit.mechanisms.mechanism import CalibratedMechanism, Read
 from tacit.mechanisms.score_rounds import ScoreRounds
@@ -188,7 +188,6 @@ def calibrate_table(
     rows = _read(plan, table)
     problem = problem_of(plan, prior, rows.n)
     chosen = method_for(problem, method)
-    problem = with_prior_of(problem, chosen)
     own = _own(problem, calibrated, rows, seed)
     values = []
     once = (

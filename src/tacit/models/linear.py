@@ -11,7 +11,6 @@ from tacit.errors import expected
 from tacit.models.gram_layout import check_latent, free_grams, from_gram_part, noisy_grams
 from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
 from tacit.models.linear_gibbs import (
-    CONJUGATE_METHODS,
     augment,
     gibbs_noisy,
     gibbs_prior,
@@ -83,19 +82,13 @@ class LinearRegression(Regression, LocalModel):
         return Gram(design.columns, design.number_response, radius=as_radius(self.radius))
 
     def default_prior(self, schema: Schema) -> LinearPrior:
-        """Weak and data-free: coefficients know the spread of their columns (`LinearPrior`)."""
-        return LinearPrior.conjugate(self.design(schema))
+        """Weak and data-free."""
+        return LinearPrior.default(self.design(schema))
 
     def changed_prior(self, default: Prior, changes: Mapping[str, Any], schema: Schema) -> Prior:
-        """As in every regression, and numbers of a conjugate prior change that one."""
+        """As in every regression; ``explained`` and ``total`` change the prior that learns how much is explained."""
         assert isinstance(default, LinearPrior)
         return super().changed_prior(default.changed_base(changes, self.design(schema)), changes, schema)
-
-    def prior_for_method(self, prior: Prior, schema: Schema, method: str) -> Prior:
-        """The methods that take conjugate priors alone have a default prior of their own."""
-        if method in CONJUGATE_METHODS and prior == self.default_prior(schema):
-            return LinearPrior.conjugate(self.design(schema))
-        return prior
 
     def draw_parameters(self, prior: Prior, schema: Schema, rng: Any) -> Arrays:
         """Theta and sigma, and the normal distribution of the covariates, whose moments stand for those of endless

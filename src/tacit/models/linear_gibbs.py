@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from tacit.samplers.latent_gram import NoisyGram
 
 
-CONJUGATE_METHODS = ("gibbs-update", "gibbs-prior", "gibbs-noisy", "augment", "individual")
-"""Those that take conjugate priors alone."""
-
-
 def gibbs_update(problem: Problem, settings: SamplerSettings) -> Chain:
     """bernstein2019's Gibbs-SS-Update, corrected: the covariates' distribution drawn with the rest. Biased for small
     n.

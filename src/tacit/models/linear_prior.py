@@ -81,11 +81,11 @@ class LinearPrior(Prior):
                     raise expected(f"prior {name}", value, "to be numbers from -1e300 to 1e300")
 
     @classmethod
-    def default(cls, design: DesignMatrix) -> Self:
-        """Weak, from the number of covariates alone, and it knows how far columns and response spread in the rows.
+    def learned_share(cls, design: DesignMatrix) -> Self:
+        """What ``explained`` and ``total`` change: weak, and it knows how far columns and response spread in the rows.
 
-        The explained share is Beta(1/2, 1/2), so that one of 1% and one of 99% are both ordinary. The scale of tau is
-        half of what bounds allow. Covariates: the mean has a large standard deviation beside the column's own, and that
+        R is Beta(1/2, 1/2), so that little and much explained are both ordinary. The scale of tau is half of what
+        bounds allow. Covariates: the mean has a large standard deviation beside the column's own, and that
         is about 0.12, from 0.05 to 0.6 with a probability of 95%.
         """
         d = _covariates(design)
@@ -102,8 +102,8 @@ class LinearPrior(Prior):
         )
 
     @classmethod
-    def conjugate(cls, design: DesignMatrix) -> Self:
-        """The default of Gibbs sampling and of methods that sample rows. It holds large effects back in wide bounds.
+    def default(cls, design: DesignMatrix) -> Self:
+        """From the number of covariates alone. It holds large effects back where bounds are wide and rows are few.
 
         Covariates: predictive t with 5 degrees of freedom and scale 0.24, so that 99% lie in [-1, 1] (the 99.5% point
         of t_5 is 4.03). Response: sigma^2, the intercept and all slopes together contribute equal shares of a
@@ -135,12 +135,11 @@ class LinearPrior(Prior):
 
     def changed_base(self, changes: Collection[str], design: DesignMatrix) -> LinearPrior:
         """What ``changes`` to some numbers are made to: the other default, where they are of a prior of its kind."""
-        others = [name for name in ("lambda0", "slope", "level", "effect", "a0", "b0") if name in changes]
         if "explained" not in changes and "total" not in changes:
-            return self.conjugate(design) if others else self
-        if others:
+            return self
+        if others := [name for name in ("lambda0", "level", "effect", "a0", "b0") if name in changes]:
             raise expected("prior", others[0], "to be left out beside explained and total, which take its place")
-        return self.default(design)
+        return self.learned_share(design)
 
     def check_conjugate(self, method: str) -> None:
         """Refuse a prior that a method of rows, or Gibbs sampling, does not know."""

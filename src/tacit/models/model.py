@@ -224,10 +224,6 @@ class Model(ABC):
         """``default`` with some numbers changed, by name."""
         return default.replaced(changes)
 
-    def prior_for_method(self, prior: Prior, schema: Schema, method: str) -> Prior:
-        """``prior``, or another default where that is the family's and a method does not know it."""
-        return prior
-
     @property
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:

@@ -139,7 +139,7 @@ def separated(spread: Any, theta: Any, left: tuple[float, float] | None = None) 
 
 
 SEPARATED, DOUBT = 4.0, 0.7
-LEFT, LEFT_AT_MOST = 0.38, 0.6  # on eight tables that are not separated the first was 0.38 or more, of 4 releases each
+LEFT, LEFT_AT_MOST = 0.38, 0.6  # on six tables that are not separated the first was 0.38 or more, of 4 releases each
 REACH = 1.0  # beyond it the linear predictor of a usual row is further from the anchor than the anchored link carries
 
 
