@@ -25,9 +25,10 @@ $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.core
 	$(BIN)/tacit demo --output demo-output
 
-# `make test ONLY=linear` runs the tests whose file, class or name says so.
+# `make test ONLY=linear` runs the tests whose file, class or name says so. Each process gets half of the tests in their
+# order, and takes from the other when it has done them: tests of one file share what is compiled.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(if $(ONLY),-k "$(ONLY)")
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(if $(ONLY),-k "$(ONLY)")
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -143,12 +144,18 @@ def test_a_paid_release_that_cannot_be_saved_is_printed(folder, monkeypatch, cap
     assert "No space left" in err
 
 
-def test_the_demo(tmp_path):
+def test_the_demo(tmp_path, monkeypatch):
     said = run(tmp_path, "demo", "--output", "here").stdout
     assert "nothing left" in said
     for name in ("survey.csv", "ledger.db", "drinks.toml", "drinks.json", "drinks.nc", "drinks.html"):
         assert (tmp_path / "here" / name).stat().st_size > 0
-    run(tmp_path, "demo", "--output", "here")  # again, over its own files
+    # Again, over its own files, with the posteriors that are there.
+    demo = import_module("tacit.demo")
+    monkeypatch.setattr(demo, "infer", lambda path, **_: tacit.Posterior.load(path.with_suffix(".nc")))
+    before, again = (tmp_path / "here" / "drinks.json").read_bytes(), []
+    demo.run_demo(tmp_path / "here", again.append)
+    assert "nothing left" in "".join(again)
+    assert (tmp_path / "here" / "drinks.json").read_bytes() != before
 
 
 def test_infer_says_the_answer_first_and_logs_only_when_asked(folder):

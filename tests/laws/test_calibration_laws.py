@@ -20,12 +20,21 @@ OTHER_BUDGETS = {
 }
 
 
+QUICK = [name for name, example in EXAMPLES.items() if example.quick]
+
+
 def cases(settings, first_always=True):
-    """Every example with every setting; where an example is not quick, all but one of them only in the slow suite."""
+    """Every example with every setting, most of them in the slow suite alone.
+
+    In the quick one the first of the quick examples has them all, and each of the others one. With ``first_always``
+    that is the first setting, which the first example of a family has as well.
+    """
     found = []
     for name, example in EXAMPLES.items():
         for i, setting in enumerate(settings):
-            fast = example.quick or (first_always and i == 0 and name.endswith("-0") and example.always)
+            place = QUICK.index(name) if name in QUICK else None
+            fast = place == 0 or (place is not None and i == (0 if first_always else place % len(settings)))
+            fast = fast or (first_always and i == 0 and name.endswith("-0") and example.always)
             found.append(pytest.param(name, setting, marks=() if fast else pytest.mark.slow))
     return found
 

@@ -66,8 +66,15 @@ CERTIFY = (sys.executable, "-m", "tacit.certificates", "--out", "out", "--only",
 
 
 @linux
-@pytest.mark.parametrize("words", [CALIBRATE, CERTIFY], ids=["calibrate", "certificates"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        pytest.param(words, number, id=f"{number.name}-{name}", marks=pytest.mark.slow if slow else ())
+        for words, name in ((CALIBRATE, "calibrate"), (CERTIFY, "certificates"))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+        for slow in (words is CERTIFY and number is not signal.SIGKILL,)
+    ],
+)
 def test_children_end_with_their_parent(folder, words, number):
     """The signal goes to the parent alone. The pipe on which the caller waits is at its end when the last child is."""
     semaphores = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
