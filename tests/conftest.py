@@ -16,10 +16,20 @@ MOST_MAPPINGS = 20_000
 """Of a process's memory. Every compiled program has some, the kernel allows 65,530, and beyond JAX crashes."""
 
 
-def pytest_configure() -> None:
-    """Ctrl-C as in a terminal: what is started in the background of a script inherits that it is ignored."""
+QUICKLY = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+"""Most programs of the tests run for a moment, and compiling them would take most of the time of the suite. With few
+optimisations that takes two fifths of it, and what they do twice as long. Modules marked `optimised` do without."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Ctrl-C as in a terminal: what is started in the background of a script inherits that it is ignored.
+
+    The long runs of the slow suite are worth every optimisation.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.option.markexpr != "slow":
+        os.environ.setdefault(QUICKLY, "1")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -36,11 +46,35 @@ def programs_are_made_of_the_code_as_it_is():
 
 
 @pytest.fixture(autouse=True, scope="module")
+def programs_are_compiled_as_the_module_needs_them(request: pytest.FixtureRequest):
+    """In the processes that it starts as well."""
+    if request.node.get_closest_marker("optimised") is None or os.environ.get(QUICKLY) != "1":
+        yield
+        return
+    _compile_quickly(False)
+    yield
+    _compile_quickly(True)
+
+
+def _compile_quickly(quickly: bool) -> None:
+    os.environ[QUICKLY] = "1" if quickly else "0"
+    if "jax" in sys.modules:
+        import jax
+
+        jax.config.update("jax_disable_most_optimizations", quickly)
+        _drop_programs()
+
+
+@pytest.fixture(autouse=True, scope="module")
 def programs_are_dropped_before_there_are_too_many():
     yield
     mappings = Path("/proc/self/maps")
     if "jax" not in sys.modules or not mappings.exists() or mappings.read_bytes().count(b"\n") < MOST_MAPPINGS:
         return
+    _drop_programs()
+
+
+def _drop_programs() -> None:
     import jax
 
     from tacit.runtime.backend import _alone, _batched

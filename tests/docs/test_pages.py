@@ -29,6 +29,7 @@ from tacit.statistics import lattice
 from tacit.statistics.signed_moments import SignedMoments
 from tacit.studies import posteriors
 
+pytestmark = pytest.mark.optimised  # the pages show what a user gets
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))

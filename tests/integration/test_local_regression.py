@@ -16,6 +16,7 @@ from tacit.models.statistic_reports import RowStatistic
 from tacit.protocols.noisy_statistic import NoisyStatistic
 from tacit.runtime.chain import SamplerSettings
 
+pytestmark = pytest.mark.optimised  # thousands of chains
 SCHEMA = tacit.Schema(
     pay=(0, 100), age=(20, 60), score=(-5, 5), sex=["f", "m"], ill=["no", "yes"], visits=(0, 9), smoker=["no", "yes"]
 )

@@ -10,6 +10,7 @@ import pytest
 import tacit
 from laws.cases import EXAMPLES
 
+pytestmark = pytest.mark.optimised  # thousands of chains
 # The false-alarm rate of one cell, over all of its numbers together.
 LEVEL = 1e-3
 CELLS = {"n=100, epsilon=0.3": (100, 0.3), "n=10, epsilon=0.3": (10, 0.3), "n=1000, epsilon=1": (1000, 1.0)}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.optimised  # constants are folded as in what a user runs
 ROWS = np.random.default_rng(3).uniform(-0.95, 0.95, 64)
 
 PRIVATIZE = """
