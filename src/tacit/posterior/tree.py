@@ -140,5 +140,6 @@ def posterior_axes(
     dims = {**dims, LATENT_N: ()} if latent else dims
     if len(datasets) < 2:
         return dims, coords
-    own = {name: ("site", *dims[name]) for name in (*plan.model.site_parameters, *([LATENT_N] if latent else []))}
+    by_site = {*plan.model.site_parameters, LATENT_N}  # a design of levels alone has none of the numbers' parameters
+    own = {name: ("site", *axes) for name, axes in dims.items() if name in by_site}
     return {**dims, **own}, {**coords, "site": datasets}
