@@ -127,7 +127,7 @@ ITEMS = (
         "4",
         ("regression_scores:4",),
         ("figure4",),
-        where="numbers: [Without a trusted collector](local.md#the-papers-figures)",
+        where="numbers: [Without a trusted collector](local.md)",
         verdict="agrees",
     ),
     Item(
@@ -137,7 +137,7 @@ ITEMS = (
         "5",
         ("regression_scores:5",),
         ("figure5",),
-        where="numbers: [Without a trusted collector](local.md#the-papers-figures)",
+        where="numbers: [Without a trusted collector](local.md)",
         verdict="agrees in part",
     ),
     Item("kulkarni2022", "Figure 6", "error of the Chebyshev series", "6", ("chebyshev_error",), ("figure6",)),
