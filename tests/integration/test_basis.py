@@ -189,6 +189,26 @@ def test_earlier_releases_load_unchanged_and_are_labelled(name, assumed):
         tacit.Plan.from_toml(release.plan.to_toml())
 
 
+def test_a_chain_of_an_earlier_version_that_rejection_would_draw_now_stays_a_chain():
+    """Its plan does not say its sampler: ten coefficients were a chain's, and are rejection's in ten parts or one. For a
+    while such a file was refused.
+    """
+    plain = json.loads((EARLIER / "tempered.json").read_text())
+    levels = [f"l{i}" for i in range(10)]
+    plain["plan"]["schema"] = {"ill": ["no", "yes"], "g": levels}
+    plain["plan"]["mechanism"] = {"kind": "posterior-sample", "gamma": 0.0}
+    plain["sample"].update(numbers={"precision": 0.16, "weight": 0.0707}, draws=1, parameters=10)
+    plain["values"] = list(range(10))
+    for formula, names in (("0 + g", levels), ("g", ["", *levels[1:]])):
+        plain["plan"]["model"]["formula"] = f"ill ~ {formula}"
+        plain["entries"] = [f"g[{name}]" if name else "Intercept" for name in names]
+        release = tacit.Release.from_plain(plain)
+        assert release.guarantee.basis is Basis.ASSUMED
+        with pytest.raises(InputError, match="still made"):
+            tacit.privatize({"ill": ["no"], "g": ["l1"]}, release.plan, ledger=None)
+        assert tacit.Plan.from_toml(release.plan.to_toml()).promise.basis is Basis.PROVED
+
+
 def test_an_earlier_ledger_is_read_verified_and_spent_from(tmp_path):
     path = tmp_path / "ledger.db"
     shutil.copy(EARLIER / "ledger.db", path)

@@ -16,6 +16,13 @@ def uniforms(shape: tuple[int, ...], source: Any) -> Any:
     return (((words >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53).reshape(shape)
 
 
+def exponentials(shape: tuple[int, ...], source: Any) -> Any:
+    """Standard exponential numbers, 64 random bits each: their tail is right to a part in 2^64 of the whole."""
+    count = int(np.prod(shape, dtype=np.int64))
+    words = np.frombuffer(source.bytes(8 * count), dtype="<u8")
+    return -np.log((words.astype(np.float64) + 0.5) / 2.0**64).reshape(shape)
+
+
 def normals(shape: tuple[int, ...], source: Any) -> Any:
     """Standard normal numbers: the size by its tail, with 52 random bits, and a sign."""
     count = int(np.prod(shape, dtype=np.int64))

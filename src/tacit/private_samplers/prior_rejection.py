@@ -9,6 +9,11 @@ e^-R, R = w n (most - least), so that at most e^R tries are expected, for every 
 before a row is read. Tries are made until one is accepted, so there is no failure; how many there were must not be
 shown. []
 
+Floats. A loss is kept between its two ends where rounding takes it past one, and is the upper one where overflow leaves
+no number. So no row has more of a say than it is charged for, whatever theta is: a row for which a theta gave no number
+would rule it out, and one such theta tells everything. Room for the smallest probability is left by exponential numbers
+of 64 random bits: e^-R is 1e-11 or more, and right to a part in 10^8.
+
 That is as good as a uniform minorisation gets. By the same bound an independence chain that proposes from the prior has
 at every step a probability of e^-R to forget where it was; it is within (1 - e^-R)^t of the density after t steps, that
 is t = e^R ln(1/gamma), which is more than rejection needs for gamma = 0. Coupling from the past looks back for the last
@@ -26,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tacit.private_samplers.entropy_arrays import uniforms
+from tacit.private_samplers.entropy_arrays import exponentials
 from tacit.runtime.backend import float64
 
 MOST_WORK = 1e11  # expected tries times rows, a draw: an hour or two on one core, if rows are as bad as can be
@@ -40,30 +45,42 @@ def log_tries(ends: tuple[float, float], weight: float, rows: int) -> float:
 
 
 def draw_from_prior(
-    loss: Any, numbers: Mapping[str, float], x: Any, y: Any, *, least: float, prior: Any, draws: int, source: Any
+    loss: Any,
+    numbers: Mapping[str, float],
+    x: Any,
+    y: Any,
+    *,
+    ends: tuple[float, float],
+    prior: Any,
+    draws: int,
+    source: Any,
 ) -> Any:
     """``draws`` independent draws (draws, size). ``loss`` must be a value, for which the program is compiled once;
-    ``prior`` (count, source) makes theta; ``least`` is below the loss of every row.
+    ``prior`` (count, source) makes theta; the loss of every row lies between the ``ends``.
     """
-    bound = least - _ROUNDING * abs(least)
+    bound = ends[0] - _ROUNDING * abs(ends[0])
     block = max(16, min(_BLOCK, _MOST_AT_ONCE // max(1, len(y))))
     points: list[Any] = []
     with float64(), np.errstate(all="ignore"):
         given = {name: jnp.asarray(value, jnp.float64) for name, value in numbers.items()}
-        data = jnp.asarray(x, jnp.float64), jnp.asarray(y, jnp.float64)
+        data = jnp.asarray(ends, jnp.float64), jnp.asarray(x, jnp.float64), jnp.asarray(y, jnp.float64)
         while len(points) < draws:
-            thetas, u = prior(block, source), uniforms((block,), source)
+            thetas, room = prior(block, source), exponentials((block,), source)
             excess = np.asarray(_program(loss)(given, *data, jnp.asarray(thetas))) - len(y) * bound
-            points.extend(thetas[np.log(u) < -float(numbers["weight"]) * excess])
+            points.extend(thetas[room > float(numbers["weight"]) * excess])
     return np.array(points[:draws])
 
 
 @lru_cache(maxsize=32)
 def _program(loss: Any) -> Any:
-    """The sum of the rows' losses at each theta."""
+    """The sum of the rows' losses at each theta; one that is no number, or beyond an end, counts as the end."""
 
-    def sums(given: Any, x: Any, y: Any, thetas: Any) -> Any:
-        return jax.lax.map(lambda theta: jnp.sum(loss.record_losses(theta, x, y, given)), thetas, batch_size=256)
+    def sums(given: Any, ends: Any, x: Any, y: Any, thetas: Any) -> Any:
+        def one(theta: Any) -> Any:
+            losses = loss.record_losses(theta, x, y, given)
+            return jnp.sum(jnp.clip(jnp.where(jnp.isnan(losses), ends[1], losses), ends[0], ends[1]))
+
+        return jax.lax.map(one, thetas, batch_size=256)
 
     return jax.jit(sums)
 

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import gammaincinv, log_expit
 
 import tacit
+from tacit.mechanisms.posterior_sample import beta_divergence
 from tacit.mechanisms.posterior_sample.registry import loss_for
 from tacit.report.plan_text import explain
 
@@ -134,3 +135,41 @@ def test_many_levels_are_proved_and_the_plan_says_how():
     assert chain.calibrated_mechanism().noise_parameters.sampler == "mcmc"
     ball = {"loss": "bounded-log-likelihood", "options": {"bound": 0.5}}
     assert plan(budget=tacit.PureDP(1.0), **ball).calibrated_mechanism().loss.parts == (tuple(range(30)),)
+
+
+@pytest.mark.parametrize("other", ["no,b", "no,"], ids=["into another part", "a missing cell"])
+@pytest.mark.parametrize("counted", [2, 1])
+def test_a_row_that_moves_between_parts_tells_no_more_than_is_charged(counted, other, tmp_path, monkeypatch):
+    """Two CSV files of three rows, fresh entropy: 10,000 draws each of four parts, at a range of 1 a draw. One row
+    leaves the part of level a, where nobody is left, and enters one where nobody was; or its level is missing, which
+    counts as the first level, a, so that its answer alone changes.
+
+    The log ratio of the draws with both coefficients above 0 and that of those with both below lie in an interval of
+    length 1. Five standard errors are allowed: a false alarm has a probability below 1e-6. The planted fault, a price
+    that counts one of the two parts, is within its own promise and is caught.
+    """
+    count = 10_000
+    if counted == 1:
+        as_it_is = beta_divergence.weight_for
+        monkeypatch.setattr(beta_divergence, "weight_for", lambda *said: 2 * as_it_is(*said))
+        monkeypatch.setattr(
+            beta_divergence.BetaLoss, "difference_range", lambda self, n: self.density.loss_range.at(n["beta"])
+        )
+    plan = tacit.Plan(
+        tacit.LogisticRegression("ill ~ 0 + g"),
+        SCHEMA,
+        tacit.PureDP(count),
+        tacit.PosteriorSample(**BETA, draws=count, prior={"sd": 9.0}),
+    )
+    assert 0.999 * count < plan.event().epsilon() <= count
+    logs, errors = [], 0.0
+    for name, row in (("one", "yes,a"), ("two", other)):
+        file = tmp_path / f"{name}.csv"
+        file.write_text(f"ill,g\n{row}\nyes,c\nno,c\n")
+        release = tacit.privatize(file, plan, ledger=None)
+        draws = np.reshape(release.values, (count, 4))[:, [0, 1 if other == "no,b" else 0]]
+        shares = [np.mean(np.all(draws > 0, axis=1)), np.mean(np.all(draws < 0, axis=1))]
+        logs.append(math.log(shares[0] / shares[1]))
+        errors += sum((1 - s) / (s * count) for s in shares)
+    assert (logs[0] - logs[1] <= 1 + 5 * math.sqrt(errors)) is (counted == 2)
+    assert logs[0] - logs[1] > 0.5

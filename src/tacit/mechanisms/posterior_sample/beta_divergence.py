@@ -190,11 +190,9 @@ class BetaLoss(RowLoss):
         from tacit.private_samplers.prior_rejection import draw_from_prior
 
         bound, prior = replace(self, power=float(numbers["beta"])), self.density.prior_draws
-        least = self._ends(numbers)[0]
-        return [
-            self.released(draw)
-            for draw in draw_from_prior(bound, numbers, x, y, least=least, prior=prior, draws=k, source=entropy)
-        ]
+        ends = self._ends(numbers)
+        found = draw_from_prior(bound, numbers, x, y, ends=ends, prior=prior, draws=k, source=entropy)
+        return [self.released(draw) for draw in found]
 
     def _ends(self, numbers: LossParameters) -> tuple[float, float]:
         found = self.density.loss_range.ends(float(numbers["beta"]))
@@ -352,6 +350,8 @@ def beta_divergence(model: Model, schema: Schema, settings: DrawSettings) -> Bet
     for key in settings.prior:
         if key not in known and name in OF_FAMILY.values():
             raise expected("prior", key, f"to be one of {', '.join(known)}{did_you_mean(key, known)}")
+    if settings.sampler == "rejection" and not 1e-6 <= density.sd <= 1e6:
+        raise expected("prior sd", density.sd, "to be a number from 1e-06 to 1e+06 for sampler rejection")
     return BetaLoss(UnclampedRowMap(model.design(schema).columns, response), settings, density)
 
 

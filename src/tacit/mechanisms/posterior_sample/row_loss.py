@@ -266,6 +266,8 @@ class RowLoss(Loss):
             raise expected("sampler", wanted, "to be rejection, langevin or mcmc for a regression")
         if wanted is not None:
             return wanted
+        if self.settings.earlier:  # it was drawn by a chain, whatever would be drawn by rejection now
+            return "mcmc"
         size = len(self.parameters)
         if self.settings.assume is None:  # a plan that says it means a chain
             size = max(map(len, self.parts))
