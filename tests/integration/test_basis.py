@@ -190,7 +190,7 @@ def test_earlier_releases_load_unchanged_and_are_labelled(name, assumed):
 
 
 def test_a_chain_of_an_earlier_version_that_rejection_would_draw_now_stays_a_chain():
-    """Its plan does not say its sampler: ten coefficients were a chain's, and are rejection's now, in ten parts or one."""
+    """Its plan does not say its sampler: ten coefficients were a chain's and are rejection's now."""
     plain = json.loads((EARLIER / "tempered.json").read_text())
     levels = [f"l{i}" for i in range(10)]
     plain["plan"]["schema"] = {"ill": ["no", "yes"], "g": levels}
