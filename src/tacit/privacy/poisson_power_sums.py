@@ -132,7 +132,8 @@ def _fourth_derivative(mu: Any, beta: float) -> Any:
     found, reach = np.empty_like(mu), _TOGETHER * STEP
     for part, k, logs in _probabilities(mu):
         p = np.exp(beta * logs)
-        p /= p.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # where all powers are too small for floats, no bound is known: NaN
+            p /= p.sum(axis=1, keepdims=True)
         apart = k - (p @ k)[:, None]
         p *= np.maximum(1.0, np.exp(np.minimum(beta * apart * reach, 600.0)))
         second, fourth = (p * apart**2).sum(axis=1), (p * apart**4).sum(axis=1)
