@@ -1,9 +1,11 @@
-"""What a release of scores says of responses that covariates separate nearly. Nothing is sampled."""
+"""What a release of scores says of responses that covariates separate nearly."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+import tacit
 from tacit.models.score_data import information_left, separated
 from tacit.models.score_round import Round
 
@@ -33,3 +35,26 @@ def test_nearly_separated_responses_are_refused_unless_the_coefficients_are_know
     assert separated(usual, theta, (0.2, 0.7)) is None  # noise may hide what is left
     assert separated(usual, theta, (0.5, 0.55)) is None
     assert separated(wide, narrow, (0.1, 0.1)) is None
+
+
+@pytest.mark.slow
+def test_a_table_that_one_covariate_separates_nearly_is_refused_and_another_is_not():
+    """20,000 rows at epsilon 4, noise of the operating system: five values, all but one with responses of one kind. With
+    responses that follow a slope of 1 there is a posterior.
+    """
+    rng = np.random.default_rng(7)
+    x = rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], 20_000, p=[0.02, 0.05, 0.16, 0.35, 0.42])
+    plan = tacit.Plan(
+        tacit.LogisticRegression("y ~ x"), tacit.Schema(y=["no", "yes"], x=(1, 5)), tacit.ApproxDP(4.0, 1e-6)
+    )
+    nearly = (x > 3) | ((x == 3) & (rng.random(len(x)) < 0.5))
+    usual = rng.random(len(x)) < 1 / (1 + np.exp(3 - x))
+    for yes, refused in ((nearly, True), (usual, False)):
+        rows = {"x": x, "y": np.where(yes, "yes", "no")}
+        release = tacit.privatize(rows, plan, dataset="rows", ledger=None)
+        if not refused:
+            assert tacit.infer(release, seed=1).failure() is None
+            continue
+        with pytest.raises(tacit.RefusedError, match="separate the responses"):
+            tacit.infer(release, seed=1)
+        assert "separate" in tacit.infer(release, seed=1, anyway=True).failure()
