@@ -39,7 +39,7 @@ def test_nearly_separated_responses_are_refused_unless_the_coefficients_are_know
 
 @pytest.mark.slow
 def test_a_table_that_one_covariate_separates_nearly_is_refused_and_another_is_not():
-    """20,000 rows at epsilon 4, noise of the operating system: five values, all but one with responses of one kind. With
+    """20,000 rows at epsilon 4, noise of the system: five values, all but one with responses of one kind. With
     responses that follow a slope of 1 there is a posterior.
     """
     rng = np.random.default_rng(7)
