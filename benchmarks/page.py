@@ -16,16 +16,16 @@ FASTER = Path(__file__).resolve().parent / "faster.md"  # written by hand: what 
 INTRODUCTION = """# Benchmarks
 
 What tacit costs beside what one would use instead, on the same work, measured in one run on one machine. `make bench`
-measures all of it again and makes this page; `make bench ONLY=local` one table. Peers are installed into an environment
-of their own with the versions of `benchmarks/requirements.txt`.
+measures all of it again and makes this page; `make bench ONLY=local` measures one table. Peers are installed into an
+environment of their own with the versions of `benchmarks/requirements.txt`.
 
-A time is the middle of the repeats, with the least and the most in brackets; a single number was measured once. "times
-tacit" is the middle time of a row divided by that of tacit's row of the same job, so above 1 tacit is ahead. Times to
-1,000 effective draws count from before a process starts, imports and compilation included: a run has a fixed length,
-what comes before its first kept draw counts once and the rest in proportion to the draws that are wanted. Effective
-draws are the least bulk effective sample size over the parameters. "Caches empty" means that nothing was compiled
-before; "caches warm" that an earlier process left its compiled programs on disk. tacit runs the chains of one release
-two at a time, and all else on one core; PyMC and nutpie run their chains on all of them.
+A time is the middle of the repeats, with the least and the most in brackets; a single number was measured once.
+"times tacit" is the middle time of a row divided by that of tacit's row of the same job: above 1, tacit is ahead.
+Times to 1,000 effective draws count from before a process starts, imports and compilation included. A run has a fixed
+length: what comes before its first kept draw counts once, and the rest counts in proportion to the draws that are
+wanted. Effective draws are the least bulk effective sample size over the parameters. "Caches empty" means that
+nothing was compiled before; "caches warm" that an earlier process left its compiled programs on disk. tacit runs the
+chains of one release two at a time, and all else on one core; PyMC and nutpie run their chains on all of them.
 """
 
 

@@ -32,8 +32,8 @@ _CALIBRATIONS = """## Posteriors
 Each row with a verdict was checked by simulation-based calibration through the whole path. **least p** is the smallest
 p-value over all numbers, of the Kolmogorov-Smirnov test that ranks are uniform and of how often intervals hold the
 truth, after Bonferroni; below 0.001 a posterior is called not calibrated. **95% covers** goes from the worst number to
-the best, in percent. **learnt** is the largest contraction over the numbers, 0 for the prior. **width** is how many
-times wider than without noise, for the widest. The methods called naive take noisy numbers for exact ones: they
+the best, in percent. **learnt** is the largest contraction over the numbers, 0 for the prior. **width** says how many
+times wider than without noise the widest interval is. The methods called naive take noisy numbers for exact ones: they
 are there to be caught.
 """
 
