@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 import tacit
 from tacit.infer import posterior_arrays, problem_of
+from tacit.report.plan_text import explain
 from tacit.runtime.chain import SamplerSettings
 
 LEVELS = [f"c{i}" for i in range(20)]
@@ -155,3 +156,13 @@ def test_groups_that_no_row_is_in_keep_the_prior():
     assert posterior.ranking()[0].best <= 1
     assert posterior.contrast("group_mean[c1] - group_mean[c0]").name == "group_mean[c1] - group_mean[c0]"
     assert posterior.effects()[0].name == "sd by clinic"
+
+
+@pytest.mark.parametrize(
+    ("formula", "warned"),
+    [("cost ~ (1 | clinic)", False), ("cost ~ age + (1 | clinic)", True), ("cost ~ age + (age | clinic)", True)],
+)
+def test_a_plan_says_where_intervals_were_too_narrow_in_trials(formula, warned):
+    made = tacit.Plan(tacit.VaryingRegression(formula), SCHEMA, tacit.PureDP(1.0))
+    assert any(line.startswith("Calibration: ") and "8 in 10" in line for line in explain(made)) == warned
+    assert (made.model.caution(made.schema) is not None) == warned
