@@ -181,5 +181,6 @@ def save(figure: Any, out: Path, name: str) -> None:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.5}):
         figure.savefig(out / f"{name}.svg", metadata={"Date": None})
     path = out / f"{name}.svg"
-    text = re.sub(r"(\d+\.\d\d)\d+", r"\1", path.read_text("utf-8"))
+    text = path.read_text("utf-8")
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d\d)\d+", r"\1", tag[0]), text)  # tags alone: labels stay
     path.write_text(re.sub(r"[ \t]+\n", "\n", text), "utf-8")

@@ -327,7 +327,9 @@ def shares_figure(cells: list[dict[str, Any]]) -> Figure:
         above.set_title(f"{protocol},\nepsilon = {epsilon:g}", fontsize=10, loc="left")
         above.set(xscale="log", ylim=(0, None))
         below.set(xscale="log", ylim=(-0.03, 1), xlabel="people")
+        below.set_xlim(min(at) / 1.4, max(at) * 1.4)
         _plain_ticks(below, at)
+        below.tick_params(axis="x", labelsize=8)
         for panel in (above, below):
             panel.spines[["top", "right"]].set_visible(False)
     panels[0][0].set_ylabel("RMSE of the shares")

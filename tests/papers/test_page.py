@@ -113,3 +113,16 @@ def test_scripts_use_public_names_alone():
     for file in files:
         assert set(imported(file.read_text("utf-8"))) <= {"tacit", "tacit.studies"}, file
     assert list(imported("def f():\n    from tacit.privacy.gaussian import mu")) == ["tacit.privacy.gaussian"]
+
+
+def test_a_picture_is_shortened_but_not_its_labels(tmp_path):
+    """Planted: shortening the whole text, as was done once, leaves ticks of 0.00 alone."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(2, 2))
+    drawn.subplots().set_yticks([0.0002, 0.0004], ["0.0002", "0.0004"])
+    common.save(drawn, tmp_path, "small")
+    text = (tmp_path / "small.svg").read_text("utf-8")
+    assert ">0.0002</text>" in text
+    assert ">0.0004</text>" in text
+    assert not re.search(r'(?:x|y)="\d+\.\d{3}', text)

@@ -147,7 +147,7 @@ class SurvivalCurve(CellFamily):
 
     def question(self, schema: Schema) -> str:
         """How many are still without the event?"""
-        return f"How many are without {in_prose(self.event)}, by {in_prose(self.column)}{by_words(self.by)}?"
+        return f"How many are without the event {in_prose(self.event)}, by {in_prose(self.column)}{by_words(self.by)}?"
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
         """The share without the event at every edge, in every group."""
@@ -155,7 +155,7 @@ class SurvivalCurve(CellFamily):
 
         def words(*own: str) -> tuple[str, str, str]:
             where = condition(self.by, own[0]) if grouped else ""
-            said = f" are without {in_prose(self.event)} at {in_prose(self.column)} {own[-1]}"
+            said = f" are without the event {in_prose(self.event)} at {in_prose(self.column)} = {own[-1]}"
             return ": ".join(own), where, said
 
         axes = [*([labels["group"]] if grouped else []), labels["edge"]]
