@@ -42,15 +42,20 @@ def prior_of(said: Any) -> dict[str, float]:
     return PRIOR if said.what == "ranks" and not said.formula.startswith("smokes") else {}
 
 
-def released(plan: tacit.Plan, rows: Any, rng: Any) -> Any:
-    """The sums of raw ``rows`` with the noise of the plan, in real units."""
-    parsed: dict[str, Any] = {}
+def parsed(plan: tacit.Plan, rows: Any) -> dict[str, Any]:
+    """Raw ``rows`` as numbers inside their bounds and codes of levels."""
+    found: dict[str, Any] = {}
     for name, cells in rows.items():
         column = plan.schema[name]
         known = {level: code for code, level in enumerate(getattr(column, "levels", ()))}
-        parsed[name] = np.array([known[cell] for cell in cells]) if known else np.clip(cells, column.low, column.high)
+        found[name] = np.array([known[cell] for cell in cells]) if known else np.clip(cells, column.low, column.high)
+    return found
+
+
+def released(plan: tacit.Plan, rows: Any, rng: Any) -> Any:
+    """The sums of raw ``rows`` with the noise of the plan, in real units."""
     noise, statistic = plan.noise(), plan.statistic()
-    sums = np.array(statistic.batch_sum(parsed), float)
+    sums = np.array(statistic.batch_sum(parsed(plan, rows)), float)
     return (sums + rng.laplace(size=len(sums)) * np.array(noise.scales)) / statistic.unit
 
 
