@@ -194,12 +194,18 @@ class VaryingRegression(Regression):
         return found
 
     def caution(self, schema: Schema) -> str | None:
-        """Other terms and slopes have not been calibrated as (1 | g) alone has been."""
+        """Slopes have not been calibrated; beside other terms few trials have."""
+        term = self.term(schema)
+        if term.slopes:
+            return (
+                f"Slopes by {in_prose(term.column)} have not been calibrated: run `tacit calibrate` on this plan "
+                "before you rely on these intervals."
+            )
         if len(self.design(schema).columns) == 1:
             return None
         return (
-            f"With other terms or slopes beside (1 | {in_prose(self.term(schema).column)}) these intervals were too "
-            "narrow in trials: a 90% interval held about 8 in 10."
+            f"Beside other terms intervals by {in_prose(term.column)} may be somewhat narrow: in 43 trials 90% "
+            "intervals held 87% of the means and 79% of the spreads."
         )
 
     @property
