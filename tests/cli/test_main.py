@@ -12,6 +12,7 @@ import pytest
 
 import tacit
 
+pytestmark = pytest.mark.optimised  # the demo draws for long
 TOOL = str(Path(sys.executable).parent / "tacit")
 PLAN = """
 [model]

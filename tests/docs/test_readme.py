@@ -13,6 +13,7 @@ import typer
 from tacit.cli import app
 from tacit.demo import _survey
 
+pytestmark = pytest.mark.optimised  # the commands are those of a user
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 CLI_PAGE = (ROOT / "docs" / "cli.md").read_text()

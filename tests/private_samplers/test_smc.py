@@ -19,6 +19,7 @@ from tacit.private_samplers.particle_draws import cooling_for, draw_by_particles
 from tacit.private_samplers.smc import TemperingSchedule, smc
 from tacit.runtime.backend import float64
 
+pytestmark = pytest.mark.optimised  # particles of a network move for long
 LEVEL = 1e-4
 SHORT = TemperingSchedule(particles=16, rungs=60, settling=40, num_leapfrog_steps=12)
 MANY = TemperingSchedule(particles=64, rungs=50, settling=10, num_leapfrog_steps=8)

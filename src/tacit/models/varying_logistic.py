@@ -115,7 +115,7 @@ class VaryingLogisticRegression(Regression):
     def methods(self) -> Mapping[str, Method]:
         """The counts summed out, group by group; and the released counts taken for the exact ones."""
         return {
-            "by-group": Method(_by_group, thin=2, unknown_n=True, papers=(HOFFMAN_2014,)),
+            "by-group": Method(_by_group, thin=2, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=2),
         }
 
@@ -168,9 +168,8 @@ def _by_group(problem: Problem, settings: SamplerSettings) -> Chain:
 
 
 def _noises(problem: Problem) -> Any:
-    """On every count: `site_noises` adds the last one by itself where n is not public."""
     (site,) = problem.sites
-    return site_noises(site, problem.statistic.unit, len(problem.statistic.entries) - (site.n is None))
+    return site_noises(site, problem.statistic.unit, len(problem.statistic.entries))
 
 
 def _chain(problem: Problem, scales: Any, settings: SamplerSettings, *, laplace: bool) -> Chain:
@@ -178,7 +177,8 @@ def _chain(problem: Problem, scales: Any, settings: SamplerSettings, *, laplace:
 
     prior, (site,) = problem.prior, problem.sites
     assert isinstance(prior, VaryingLogisticPrior)
-    known = GroupCounts(None if site.n is None else float(site.n), scales[0].reshape(-1, 2), laplace)
+    assert site.n is not None
+    known = GroupCounts(float(site.n), scales[0].reshape(-1, 2), laplace)
     return varying_shares_chain(known, prior.level, prior.spread, settings)
 
 

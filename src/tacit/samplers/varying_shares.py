@@ -9,8 +9,7 @@ two counts are Poisson numbers with means m (1 - p) and m p, independent of each
 
 and A and B are tables of one number. Sums over a are exact where the noise is narrow enough to list all a; else the
 Poisson distribution is normal, and its convolution with the noise has a closed form. Sizes are shares of n rows,
-uniform on the simplex, each with its own density (1 - m / n)^(G - 2), as in `varying_effects`; where n is not public
-the sum of what was released stands for it.
+uniform on the simplex, each with its own density (1 - m / n)^(G - 2), as in `varying_effects`.
 
 L is a table over eta that is linear between its places, so that its integral against a normal density has a closed
 form: (alpha, spread) have a density of two numbers, and eta_g is drawn from its own table given them. No coordinate
@@ -39,9 +38,9 @@ _REACH = 14.0  # scales of noise
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """What is known beside a release: ``n`` rows, or None; the scale of the noise on both counts of a group."""
+    """What is known beside a release: ``n`` rows; the scale of the noise on both counts of a group."""
 
-    n: float | None
+    n: float
     scales: Any
     laplace: bool
 
@@ -53,12 +52,11 @@ class GroupCounts:
 def varying_shares_chain(problem: GroupCounts, level: float, scale: float, settings: SamplerSettings) -> Chain:
     """Draws of ``theta``, ``spread``, and by group of ``effect`` and ``group_share``."""
     groups = len(problem.scales)
-    scales, n = argument(problem.scales), argument([problem.n or 0.0])
+    scales, n = argument(problem.scales), argument([problem.n])
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         z = released.reshape(groups, 2)
-        rows = n[0] if problem.n is not None else jnp.maximum(jnp.sum(z), 1.0)
-        etas, values = jax.lax.map(lambda one: _table(problem, one[0], one[1], rows, groups), (z, scales))
+        etas, values = jax.lax.map(lambda one: _table(problem, one[0], one[1], n[0], groups), (z, scales))
         centre = jnp.clip(jnp.mean(etas[:, _ETAS // 2]), -6.0, 6.0)
         wide = jnp.sqrt(jnp.var(etas[:, _ETAS // 2]) / groups) + 0.02
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import common
-import page
+import papers_page as page
 import pytest
 
 ROOT = Path(__file__).parents[2]

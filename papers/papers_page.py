@@ -1,7 +1,7 @@
 """docs/papers.md from the numbers of full runs: the list of all figures, tables and algorithms, and every claim.
 
-    python papers/page.py --runs FOLDER     # what the scripts wrote into FOLDER (--out of each) -> papers/results
-    python papers/page.py                   # papers/results -> docs/papers.md, between its marks
+    python papers/papers_page.py --runs FOLDER  # what the scripts wrote into FOLDER (--out of each) -> papers/results
+    python papers/papers_page.py                # papers/results -> docs/papers.md, between its marks
 
 With --runs the figures are copied, too. A claim of a run with --quick is refused. A figure that no run has says so.
 """
