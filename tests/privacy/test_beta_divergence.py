@@ -63,3 +63,35 @@ def test_a_range_beyond_floats_is_infinite_and_no_weight_makes_it_good():
     tiny = ranges.gaussian(10.0).at(900_000.0)  # 0 as a float
     assert tiny > 0
     assert ranges.weight_for(ranges.gaussian(10.0), 900_000.0, 1.0) > 0
+
+
+OF_ENDS = (1.01, 1.5, 2.0, 3.0, 40.0)
+
+
+def losses_to_40_digits(beta, shape, scale):
+    """Losses -f^b/b + I/beta of one record: two classes at all probabilities, or normal densities of scale and more."""
+    beta = mp.mpf(beta)
+    if shape == "classes":
+        for f in (0, mp.mpf("1e-60"), mp.mpf("1e-9"), 0.3, 0.5, 0.9, 1 - mp.mpf("1e-30"), 1):
+            yield -(mp.mpf(f) ** (beta - 1)) / (beta - 1) + (mp.mpf(f) ** beta + (1 - mp.mpf(f)) ** beta) / beta
+        return
+    for sigma in (mp.mpf(scale), mp.mpf(scale) * mp.mpf("1.5"), mp.mpf(scale) * 1000):
+        peak = (mp.sqrt(2 * mp.pi) * sigma) ** (1 - beta)
+        for away in (0, 0.1, 1, 5, 60):
+            yield peak * (beta ** mp.mpf(-0.5) / beta - mp.exp(-(beta - 1) * mp.mpf(away) ** 2 / 2) / (beta - 1))
+
+
+@pytest.mark.parametrize("beta", OF_ENDS)
+@pytest.mark.parametrize(("shape", "scale"), [("classes", 1.0), ("normal", 0.02), ("normal", 0.4), ("normal", 3.0)])
+def test_every_loss_lies_between_the_ends_and_comes_near_both(beta, shape, scale):
+    """Rejection from the prior rests on the ends. Planted: ends that are a thousandth of their distance too near."""
+    found = ranges.Probabilities() if shape == "classes" else ranges.gaussian(scale)
+    low, high = found.ends(beta)
+    with mp.workdps(40):
+        losses = list(losses_to_40_digits(beta, shape, scale))
+        room = mp.mpf(1e-12) * (mp.mpf(high) - mp.mpf(low))
+        assert low - room <= min(losses)
+        assert max(losses) <= high + room
+        near = (mp.mpf(high) - mp.mpf(low)) / 1000
+        assert min(losses) < low + near, "the planted lower end is passed"
+        assert max(losses) > high - near, "the planted upper end is passed"
