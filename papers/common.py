@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 AGREES, PARTLY, DIFFERS = "agrees", "agrees in part", "differs"
+BLUE, ORANGE, GREEN, DARK, GREY = "#2f6690", "#c0562f", "#3a8f5c", "#1d2733", "#8a939c"
 
 
 def parser(description: str, figures: Sequence[str]) -> argparse.ArgumentParser:
@@ -53,6 +54,36 @@ def missing(data: Path | None, name: str) -> str | None:
 def left_out(figure: str, why: str) -> None:
     """A skip that nobody overlooks."""
     print(f"SKIPPED: {figure} is left out: {why}. papers/fetch.py says where the table is from.", flush=True)
+
+
+def columns(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Columns of a Parquet file, cells as they are."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=list(names))
+    return {name: np.array(table[name].to_pylist(), dtype=object) for name in names}
+
+
+def area(score: Any, response: Any) -> float:
+    """The area under the receiver operating curve: how often a positive scores above another, ties by half.
+
+    A response is positive if it is above 0 or true; without any other the area is one half.
+    """
+    import numpy as np
+    from scipy.stats import rankdata
+
+    positive = np.asarray(response) > 0
+    count, ranks = int(positive.sum()), rankdata(score)
+    if count in (0, len(positive)):
+        return 0.5
+    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(positive) - count)))
+
+
+def plain_ticks(panel: Any, at: Sequence[float]) -> None:
+    """Ticks of a logarithmic axis where something was measured, and nowhere else."""
+    panel.set_xticks(list(at), [f"{value:g}" for value in at])
+    panel.minorticks_off()
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,48 +25,29 @@ os.environ.setdefault("NPROC", "1")  # XLA's thread pool can wait for itself whe
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.special import expit
-
-from tacit import InputError
-from tacit.studies import (
-    ExactPair,
-    OutputPerturbation,
-    Probabilities,
-    beta_for,
-    certified_epsilon,
-    default_beta,
-    gaussian_range,
-    minimiser,
-    weight_for,
-)
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import common
+import jewson2023_attacks as attacks
+import jewson2023_influence as influence
 import jewson2023_networks as networks
-from common import Cell, Claim
+from common import Cell, Claim, area
+from jewson2023_data import DATA, DELTA, SD, SEED, SHOWN, scores, simulated, sizes_of
 
 from comparisons.logistic_draws import logistic_draws
 from comparisons.logistic_methods import METHODS, Bounds, Problem
-from comparisons.tempering import LOGISTIC_SLOPE_ONE, gibbs_weight, logistic_range, minami_weight
+from tacit.studies import Probabilities, beta_for, default_beta, minimiser, weight_for
 
 matplotlib.use("Agg")
 
-SEED, SD, DELTA, REPEATS = 2023, 3.0, 1e-5, 10
+REPEATS = 10
 EPSILONS = (0.2, 0.5, 1.0, 5.0)
-UCI_EPSILONS, MOST = (0.5, 5.0), 10_000
+UCI_EPSILONS = (0.5, 5.0)
 ROWS = (100, 300, 1000, 3000, 10_000)
 SIZES = (1, 2, 4, 8, 12)
 ATTACKED = (0.2, 1.0, 2.0, 7.0, 10.0, 20.0)
 ROUNDS = 10_000
 FIGURES = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "10n", "11")
-SHOWN = {
-    "beta-divergence": ("#2f6690", "beta-divergence, default weight (assumed)"),
-    "beta-divergence, weight 1": ("#7fb2d9", "beta-divergence, weight 1 (paper, assumed)"),
-    "Minami": ("#3a8f5c", "Minami, delta = 1e-5"),
-    "output, ball, fixed ridge": ("#c0562f", "output perturbation, ridge 1/9"),
-    "output, ball": ("#e8a87c", "output perturbation, ridge 1/(9n)"),
-    "objective": ("#8a4f9e", "objective perturbation"),
-}
 NOTES = """\
 Where this differs from the paper, and why
 * Output perturbation. Theorem 4 as printed has too little noise (docs/errata.md, J1). Here it is the form with a
@@ -86,159 +65,6 @@ Where this differs from the paper, and why
 * Error rates of the attack are per class (J11), and its probability is 1 / (1 + ratio) (J10). Lower bounds on epsilon
   hold with 95% confidence. Attack success of posterior draws is exact, by quadrature.
 """
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Figures 1 and 5: influence
-
-
-def influence_of_one_label(out: Path) -> dict[str, Any]:
-    """Figure 1: what multiplies the prior, for a binary label and for a normal response, at epsilon = 6."""
-    drawn = Figure(figsize=(10, 4), layout="constrained", facecolor="white")
-    left, right = drawn.subplots(1, 2)
-    m = np.linspace(-8, 8, 161)
-    reach = 6.0 / (4 * 0.09)  # the paper's w = 0.09 is epsilon / (4 B): |log f| and so |logit| up to 16.7
-    tight = gibbs_weight(6.0, low=logistic_range(reach)[0], high=logistic_range(reach)[1])
-    beta = beta_for(Probabilities(), 6.0)
-    rise = expit(m)
-    curves = {"Bayes": np.log(rise), "Gibbs, w = 0.09 (paper)": 0.09 * np.log(rise)}
-    curves[f"Gibbs, w = {tight:.2f} (tight)"] = tight * np.log(rise)
-    curves[f"beta-divergence, beta = {beta:.2f}"] = -_beta_loss(rise, beta)
-    shares: dict[str, Any] = {}
-    for name, log_f in curves.items():
-        other = log_f[::-1]  # y = 0 at m is y = 1 at -m
-        shares[name] = expit(log_f - other)
-        left.plot(m, shares[name], label=name)
-    left.set(xlabel="m(X, theta)", ylabel="normalised exp(-loss) of y = 1", title="binary label, epsilon = 6")
-    z = np.linspace(-8, 8, 161)
-    log_n = -(z**2) / 2 - math.log(2 * math.pi) / 2
-    right.plot(z, log_n, label="log-likelihood")
-    right.plot(z, 0.09 * log_n, label="Gibbs, w = 0.09: still unbounded")
-    power = beta_for(gaussian_range(1.0), 6.0)
-    b = power - 1
-    loss = (2 * math.pi) ** (-b / 2) * (power**-1.5 - np.exp(-b * z**2 / 2) / b)
-    right.plot(z, -loss, label=f"beta-divergence, beta = {power:.2f}")
-    right.set(xlabel="(y - m) / sigma", ylabel="-loss", title="normal response, sigma = 1", ylim=(-12, 3))
-    _save(drawn, out, "jewson2023-figure1", (left, right))
-    gap = {name: float(np.max(np.abs(value - shares["Bayes"]))) for name, value in shares.items()}
-    return {"largest distance from Bayes": gap, "beta": beta, "beta of the normal model": power}
-
-
-def _beta_loss(own: Any, beta: float) -> Any:
-    return (own**beta + (1 - own) ** beta) / beta - own ** (beta - 1) / (beta - 1)
-
-
-def influence_by_distance(out: Path) -> dict[str, Any]:
-    """Figure 5: Fisher-Rao distance between posteriors of (mu, sigma^2) with and without one more observation."""
-    rows = np.random.default_rng(SEED).standard_normal(1000)
-    mu, sigma = np.meshgrid(np.linspace(-0.3, 0.3, 121), np.linspace(0.8, 1.25, 121))
-    distances = np.linspace(0, 10, 81)
-    drawn = Figure(figsize=(6, 4), layout="constrained", facecolor="white")
-    panel = drawn.subplots()
-    found: dict[str, Any] = {}
-    for beta in (1.0, 1.1, 1.25, 1.5, 2.0):
-        total = sum(_normal_loss(y, mu, sigma, beta) for y in rows)
-        log_posterior = -total - 4 * np.log(sigma) - 1 / sigma**2 + np.log(2 * sigma)
-        weights = np.exp(log_posterior - log_posterior.max())
-        weights /= weights.sum()
-        values = []
-        for y in distances:
-            ratio = np.exp(-_normal_loss(y, mu, sigma, beta))
-            overlap = (weights * np.sqrt(ratio)).sum() / math.sqrt((weights * ratio).sum())
-            values.append(float(np.arccos(min(1.0, overlap))))
-        name = "Kullback-Leibler (beta = 1)" if beta == 1 else f"beta = {beta:g}"
-        panel.plot(distances, values, label=name, color="#1d2733" if beta == 1 else None)
-        found[name] = {"at 10": values[-1], "largest": max(values), "where": float(distances[int(np.argmax(values))])}
-    panel.set(xlabel="|y - mu|", ylabel="influence (Fisher-Rao)", title="one more observation among 1,000")
-    _save(drawn, out, "jewson2023-figure5", (panel,))
-    return found
-
-
-def _normal_loss(y: float, mu: Any, sigma: Any, beta: float) -> Any:
-    z = (y - mu) / sigma
-    if beta == 1:
-        return z**2 / 2 + np.log(sigma)
-    b = beta - 1
-    return (2 * math.pi * sigma**2) ** (-b / 2) * (beta**-1.5 - np.exp(-b * z**2 / 2) / b)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Data
-
-
-def simulated(repeats: int, n: int, d: int, rng: Any) -> tuple[Any, Any, Any]:
-    """theta ~ N(0, 9), x in [0, 1] and y in {-1, 1}, many data sets."""
-    theta = SD * rng.standard_normal((repeats, d))
-    x = np.clip((rng.standard_normal((repeats, n, d)) + 4) / 8, 0, 1)
-    chances = expit(np.einsum("mnd,md->mn", x, theta))
-    return theta, x, np.where(rng.random(chances.shape) < chances, 1.0, -1.0)
-
-
-def _columns(path: Path, names: list[str]) -> dict[str, Any]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, columns=names)
-    return {name: np.array(table[name].to_pylist(), dtype=object) for name in names}
-
-
-def _unit(values: Any, low: float, high: float) -> Any:
-    return np.clip((np.asarray(values, float) - low) / (high - low), 0, 1)
-
-
-def abalone(folder: Path) -> tuple[Any, Any]:
-    """More than ten rings; sex as two indicators."""
-    bounds = {"length": 1.0, "diameter": 1.0, "height": 1.2, "whole_weight": 3.0, "shucked_weight": 1.5}
-    bounds |= {"viscera_weight": 1.0, "shell_weight": 1.1}
-    raw = _columns(folder / "abalone.parquet", ["sex", "rings", *bounds])
-    made = [_unit(raw[name], 0, high) for name, high in bounds.items()]
-    return _design([*made, raw["sex"] == "M", raw["sex"] == "F"]), raw["rings"].astype(float) > 10
-
-
-def adult(folder: Path) -> tuple[Any, Any]:
-    """Income above 50K."""
-    names = ["age", "education_num", "hours_per_week", "sex", "marital_status", "capital_gain", "income"]
-    raw = _columns(folder / "adult.parquet", names)
-    married = np.array([str(v).startswith("Married") for v in raw["marital_status"]])
-    made = [_unit(raw["age"], 17, 90), _unit(raw["education_num"], 1, 16), _unit(raw["hours_per_week"], 1, 99)]
-    made += [raw["sex"] == "Male", married, raw["capital_gain"].astype(float) > 0]
-    return _design(made), raw["income"] == ">50K"
-
-
-def bank(folder: Path) -> tuple[Any, Any]:
-    """Banknotes, forged or not."""
-    bounds = {"variance": (-8, 8), "skewness": (-14, 14), "curtosis": (-6, 19), "entropy": (-9, 3)}
-    raw = _columns(folder / "banknote.parquet", ["class", *bounds])
-    return _design([_unit(raw[name], *b) for name, b in bounds.items()]), raw["class"].astype(int) == 1
-
-
-def vertebral(folder: Path) -> tuple[Any, Any]:
-    """Abnormal or normal."""
-    bounds = {"pelvic_incidence": (20, 140), "pelvic_tilt": (-10, 60), "lumbar_lordosis_angle": (10, 130)}
-    bounds |= {"sacral_slope": (10, 130), "pelvic_radius": (60, 170), "degree_spondylolisthesis": (-20, 430)}
-    raw = _columns(folder / "vertebral_column_2c.parquet", ["class", *bounds])
-    return _design([_unit(raw[name], *b) for name, b in bounds.items()]), raw["class"] == "AB"
-
-
-def _design(columns: list[Any]) -> Any:
-    return np.stack([np.ones(len(columns[0])), *(np.asarray(c, float) for c in columns)], axis=1)
-
-
-DATA: dict[str, tuple[str, Callable[[Path], tuple[Any, Any]]]] = {
-    "abalone": ("abalone.parquet", abalone),
-    "adult": ("adult.parquet", adult),
-    "bank": ("banknote.parquet", bank),
-    "vertebral": ("vertebral_column_2c.parquet", vertebral),
-}
-
-
-def area(score: Any, positive: Any) -> float:
-    """The area under the receiver operating characteristic, ties counted half."""
-    from scipy.stats import rankdata
-
-    ranks, hits = rankdata(score), int(np.sum(positive))
-    if hits in (0, len(positive)):
-        return 0.5
-    return float((ranks[positive].sum() - hits * (hits + 1) / 2) / (hits * (len(positive) - hits)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -274,28 +100,10 @@ def against_rows(n: int, epsilon: float, repeats: int) -> list[dict[str, Any]]:
     theta, x, y = simulated(repeats, n, 2, np.random.default_rng([SEED, n]))
     private, plain, least = estimates(x, y, epsilon, list(SHOWN))
     return [
-        {"n": n, "epsilon": epsilon, "method": name, "kind": kind, "effective": least, **_scores(value, theta)}
+        {"n": n, "epsilon": epsilon, "method": name, "kind": kind, "effective": least, **scores(value, theta)}
         for kind, found in (("private", private), ("plain", plain))
         for name, value in found.items()
     ]
-
-
-def _scores(value: Any, theta: Any) -> dict[str, float]:
-    off = np.log(np.sqrt(np.mean(np.square(value - theta), axis=1)))
-    signs = np.mean(np.sign(value) == np.sign(theta), axis=1)
-    root = math.sqrt(len(off))
-    return {
-        "log rmse": float(off.mean()),
-        "log rmse error": float(off.std(ddof=1) / root),
-        "signs": float(signs.mean()),
-        "signs error": float(signs.std(ddof=1) / root),
-    }
-
-
-def sizes_of(name: str, folder: Path, rows: tuple[int, ...]) -> list[int]:
-    """The numbers of rows for a table."""
-    total = len(DATA[name][1](folder)[1])
-    return list(dict.fromkeys(min(n, MOST) for n in [*(n for n in rows if n < 0.6 * total), int(0.9 * total)]))
 
 
 def against_rows_of(name: str, folder: str, n: int, epsilon: float, repeats: int) -> list[dict[str, Any]]:
@@ -335,7 +143,7 @@ def against_size(d: int, epsilon: float, repeats: int) -> list[dict[str, Any]]:
     theta, x, y = simulated(repeats, 1000, d, np.random.default_rng([SEED, 1, d]))
     private, _, least = estimates(x, y, epsilon, list(SHOWN))
     return [
-        {"d": d, "epsilon": epsilon, "method": name, "kind": "private", "effective": least, **_scores(value, theta)}
+        {"d": d, "epsilon": epsilon, "method": name, "kind": "private", "effective": least, **scores(value, theta)}
         for name, value in private.items()
     ]
 
@@ -377,86 +185,6 @@ def panels(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Figures 4 and 11: attacks
-
-
-ATTACKS = ("beta-divergence", "beta-divergence, weight 1", "Minami", "output, ball, fixed ridge", "output, ball")
-
-
-def attack(name: str, epsilon: float, repeats: int, rounds: int) -> dict[str, Any]:
-    """D = {(1, 1), (0, 0)} against D' = {(-1, 1), (0, 0)}: success, what it certifies, and the error at n = 1,000."""
-    theta, x, y = simulated(repeats, 1000, 2, np.random.default_rng([SEED, 2]))
-    rng = np.random.default_rng([SEED, 3, ATTACKS.index(name)])
-    delta = 0.0 if METHODS[name].pure else DELTA
-    try:
-        first, second, success = _attacked(name, epsilon, rounds, rng)
-        value = METHODS[name].estimate(Problem(x, y, epsilon, DELTA, SD, Bounds(math.sqrt(2), 1.0), SEED))
-    except InputError as refusal:
-        return {"method": name, "epsilon": epsilon, "refused": str(refusal)}
-    lower = certified_epsilon(first, second, delta=delta, level=0.05)
-    found = {"method": name, "epsilon": epsilon, "success": float(success), "lower bound": float(lower)}
-    return found | _scores(value, theta)
-
-
-def _attacked(name: str, epsilon: float, rounds: int, rng: Any) -> tuple[Any, Any, float]:
-    """Log ratios at releases about D and D', and how often the attacker is right."""
-    if name.startswith("output"):
-        ridge = SD**-2 if name.endswith("ridge") else SD**-2 / 2
-        method = OutputPerturbation("ball", 2, 1, ridge, epsilon)
-        rows, labels = np.array([[1.0], [0.0]]), np.array([1.0, -1.0])
-        centres = minimiser(rows, labels, ridge), minimiser(-rows, labels, ridge)
-        seen = [c + method.noise(rounds, rng) for c in centres]
-        first, second = (method.log_noise(s - centres[0]) - method.log_noise(s - centres[1]) for s in seen)
-        return first, second, float((np.mean(first >= 0) + np.mean(second < 0)) / 2)
-    grid = np.linspace(-40, 40, 40_001)
-    if name == "Minami":
-        weight, beta = minami_weight(epsilon, DELTA, slope=LOGISTIC_SLOPE_ONE, precision=SD**-2), None
-    else:
-        beta = beta_for(Probabilities(), epsilon) if name.endswith("1") else default_beta(epsilon)
-        weight = 1.0 if name.endswith("1") else weight_for(Probabilities(), beta, epsilon)
-
-    def log_density(place: float) -> Any:
-        own = expit(place * grid)
-        loss = np.logaddexp(0, -place * grid) if beta is None else _beta_loss(own, beta)
-        return -weight * loss - grid**2 / (2 * SD**2)  # the row with x = 0 says nothing
-
-    pair = ExactPair(log_density(1.0), log_density(-1.0), np.full_like(grid, math.log(grid[1] - grid[0])))
-    first, second = pair.releases(rounds, rng)
-    return first, second, (1 + pair.delta(0.0)) / 2
-
-
-def attack_panel(cells: list[Any], quantity: str, label: str) -> Figure:
-    """Points are values of epsilon."""
-    drawn = Figure(figsize=(6, 4.2), layout="constrained", facecolor="white")
-    panel = drawn.subplots()
-    for name, (colour, text) in SHOWN.items():
-        own = [c for c in cells if c["method"] == name and "success" in c]
-        if own:
-            own.sort(key=lambda c: c["epsilon"])
-            at, bars = [c[quantity] for c in own], [c["log rmse error"] for c in own]
-            panel.errorbar(at, [c["log rmse"] for c in own], bars, fmt="o-", color=colour, label=text)
-            for c in own:
-                panel.annotate(
-                    f"{c['epsilon']:g}",
-                    (c[quantity], c["log rmse"]),
-                    fontsize=7,
-                    xytext=(3, 3),
-                    textcoords="offset points",
-                )
-    panel.set(xlabel=label, ylabel="log RMSE at n = 1,000, d = 2", ylim=(-1.5, 3.5))
-    panel.legend(frameon=False, fontsize=8)
-    panel.spines[["top", "right"]].set_visible(False)
-    return drawn
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def _save(drawn: Figure, out: Path, name: str, with_legend: tuple[Any, ...] = ()) -> None:
-    for panel in with_legend:
-        panel.legend(frameon=False, fontsize=7)
-        panel.spines[["top", "right"]].set_visible(False)
-    common.save(drawn, out, name)
 
 
 def _ranking(own: dict[str, dict[str, Any]], measure: str, low: bool) -> tuple[str, bool, bool]:
@@ -561,43 +289,8 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         )
         found.append(Claim("Figure 10, logistic regression", says, here, common.verdict(*held)))
     if results.get("attacks"):
-        cells = results["attacks"]
-        done = [c for c in cells if "success" in c]
-        here = "; ".join(
-            f"{c['method']}, epsilon = {c['epsilon']:g}: right in {c['success']:.1%}, log RMSE {c['log rmse']:.2f} ± "
-            f"{c['log rmse error']:.2f}"
-            for c in done
-        )
-        rises = all(
-            b["success"] >= a["success"] - 0.01
-            for m in ATTACKS
-            for a, b in pairwise(sorted((c for c in done if c["method"] == m), key=lambda c: c["epsilon"]))
-        )
-        says = "success rises with epsilon; for the same success the beta-divergence has the smallest error"
-        held = _lower_envelope(done, "success")
-        found.append(Claim("Figure 4", says, here, common.verdict(rises, held)))
-        here = "; ".join(f"{c['method']}, epsilon = {c['epsilon']:g}: certifies {c['lower bound']:.2f}" for c in done)
-        kept = all(c["lower bound"] <= c["epsilon"] for c in done)
-        refused = sorted({c["epsilon"] for c in cells if "refused" in c})
-        here += f"; every certified bound {'is below' if kept else 'EXCEEDS'} its epsilon; Minami refused at {refused}"
-        says = "for any error the beta-divergence has a lower practical epsilon than output perturbation"
-        found.append(Claim("Figure 11", says, here, common.verdict(kept, _lower_envelope(done, "lower bound"))))
+        found += attacks.claims(results["attacks"])
     return found + networks.claims(results)
-
-
-def _lower_envelope(cells: list[dict[str, Any]], quantity: str) -> bool:
-    """Whether, wherever another method's points lie, beta-divergence draws have less error by interpolation."""
-    own = {m: sorted((c for c in cells if c["method"] == m), key=lambda c: c[quantity]) for m in ATTACKS}
-    ours = [own[m] for m in ATTACKS[:2] if own[m]]
-    return all(
-        any(
-            np.interp(c[quantity], [o[quantity] for o in one], [o["log rmse"] for o in one])
-            <= c["log rmse"] + 2 * c["log rmse error"]
-            for one in ours
-        )
-        for m in ATTACKS[2:]
-        for c in own[m]
-    )
 
 
 def main() -> None:
@@ -634,13 +327,13 @@ def main() -> None:
     if set(figures) & {"4", "11"}:
         for e in ATTACKED[1:4] if asked.quick else ATTACKED:
             given = {"epsilon": e, "repeats": repeats, "rounds": 2000 if asked.quick else ROUNDS}
-            cells += [Cell(attack, {"name": name, **given}, 5.0) for name in ATTACKS]
+            cells += [Cell(attacks.attack, {"name": name, **given}, 5.0) for name in attacks.ATTACKS]
     cells += networks.cells(figures, min(repeats, networks.REPEATS), quick=asked.quick, folder=folder)
     results: dict[str, Any] = {}
     if "1" in figures:
-        results["figure 1"] = influence_of_one_label(asked.out)
+        results["figure 1"] = influence.influence_of_one_label(asked.out)
     if "5" in figures:
-        results["figure 5"] = influence_by_distance(asked.out)
+        results["figure 5"] = influence.influence_by_distance(asked.out)
     done = common.measured(cells, asked.out, "jewson2023", processes=asked.processes, stop_after=asked.stop_after)
     names = {"against_rows": "simulated", "against_size": "figure 10", "attack": "attacks"}
     for row in done:
@@ -660,19 +353,21 @@ def main() -> None:
             first = {name: data[name] for name in data if name == "simulated"}
             uci = {name: data[name] for name in data if name != "simulated"}
             if first:
-                _save(panels(first, quantity, epsilons, plain=plain), asked.out, f"jewson2023-figure{number}")
+                common.save(panels(first, quantity, epsilons, plain=plain), asked.out, f"jewson2023-figure{number}")
             if uci:
-                _save(panels(uci, quantity, some, plain=plain), asked.out, f"jewson2023-figure{number}-uci")
+                common.save(panels(uci, quantity, some, plain=plain), asked.out, f"jewson2023-figure{number}-uci")
     if results.get("figure 10"):
         title = {"simulated, n = 1,000": results["figure 10"]}
-        _save(panels(title, "log rmse", epsilons, across="d"), asked.out, "jewson2023-figure10")
+        common.save(panels(title, "log rmse", epsilons, across="d"), asked.out, "jewson2023-figure10")
     if results.get("attacks"):
         for number, quantity, label in (
             ("4", "success", "share of right guesses"),
             ("11", "lower bound", "certified lower bound on epsilon"),
         ):
             if number in figures:
-                _save(attack_panel(results["attacks"], quantity, label), asked.out, f"jewson2023-figure{number}")
+                common.save(
+                    attacks.attack_panel(results["attacks"], quantity, label), asked.out, f"jewson2023-figure{number}"
+                )
     networks.draw(results, figures, asked.out)
     common.show(claims(results), asked.out, "jewson2023", quick=asked.quick)
     print("\n" + NOTES + (networks.NOTES if set(figures) & set(networks.FIGURES) else ""))

@@ -8,14 +8,14 @@ repeats with its standard error, and the file is written again after each of the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import common
 import matplotlib
 import numpy as np
-from common import Cell, Claim
+from common import Cell, Claim, area
+from jewson2023_data import DATA
 from matplotlib.figure import Figure
 from scipy.special import expit
 
@@ -200,16 +200,14 @@ def outputs(theta: Any, x: Any) -> Any:
     return network_output(np.asarray(theta)[:size], x, HIDDEN, np.tanh)
 
 
-def _errors(kind: str, found: Any, y: Any, area: Callable[[Any, Any], float]) -> Any:
+def _errors(kind: str, found: Any, y: Any) -> Any:
     """The log RMSE, or the area under the curve, of every repeat; ``found`` (repeats, tested)."""
     if kind == "classification":
         return np.array([area(f, t > 0) for f, t in zip(found, y, strict=True)])
     return np.log(np.sqrt(np.mean(np.square(found - y), axis=1)))
 
 
-def descents(
-    kind: str, density: Any, data: Any, held: Any, epsilon: float, seed: int, area: Any
-) -> dict[str, tuple[Any, float]]:
+def descents(kind: str, density: Any, data: Any, held: Any, epsilon: float, seed: int) -> dict[str, tuple[Any, float]]:
     """The last points of DP-SGD, of both settings and of the first without privacy, with the learning rates."""
     n = data[1].shape[1]
     found: dict[str, tuple[Any, float]] = {}
@@ -222,7 +220,7 @@ def descents(
         for learning_rate in RATES:
             tried = Descent(steps, rate, learning_rate, multiplier, 1.0)
             points = network_descents(density, *held[:2], tried, seed=seed + 1)
-            value = _value(kind, points, held, area)
+            value = _value(kind, points, held)
             if best is None or value < best[0]:
                 best = value, learning_rate
         assert best is not None
@@ -234,9 +232,9 @@ def descents(
     return found
 
 
-def _value(kind: str, points: Any, data: Any, area: Any) -> float:
+def _value(kind: str, points: Any, data: Any) -> float:
     """What tuning makes small."""
-    scores = _errors(kind, np.stack([outputs(t, x) for t, x in zip(points, data[2], strict=True)]), data[3], area)
+    scores = _errors(kind, np.stack([outputs(t, x) for t, x in zip(points, data[2], strict=True)]), data[3])
     scores = np.where(np.isfinite(scores), scores, 0.5 if kind == "classification" else 10.0)
     return float(-scores.mean() if kind == "classification" else scores.mean())
 
@@ -248,7 +246,6 @@ def cell(
     sigma_min: float,
     epsilon: float,
     cooling: TemperingSchedule,
-    area: Any,
     **where: Any,
 ) -> list[dict[str, Any]]:
     """Every method on data sets ``data`` = (x, y, x to test, y to test); ``held`` are others, for tuning."""
@@ -271,13 +268,13 @@ def cell(
         acceptance = float(np.asarray(drawn.acceptance)[:, -cooling.settling :].mean())
         used = {"beta": beta, "weight": weight, "acceptance": acceptance}
         found[name, "private"], found[name, "plain"] = (np.stack(one), used), (np.stack(mean), used)
-    for name, (points, rate) in descents(kind, density, data, held, epsilon, seed, area).items():
+    for name, (points, rate) in descents(kind, density, data, held, epsilon, seed).items():
         shown = np.stack([outputs(t, x) for t, x in zip(points, data[2], strict=True)])
         key = ("DP-SGD, paper", "plain") if name == "SGD" else (name, "private")
         found[key] = shown, {"learning rate": rate}
     cells = []
     for (name, which), (shown, used) in found.items():
-        scores = _errors(kind, shown, data[3], area)
+        scores = _errors(kind, shown, data[3])
         scores = np.where(np.isfinite(scores), scores, 0.5 if kind == "classification" else 10.0)
         error = float(scores.std(ddof=1) / math.sqrt(len(scores)))
         cells.append({**where, "epsilon": epsilon, "method": name, "kind": which, "score": float(scores.mean())})
@@ -295,29 +292,23 @@ def _shown(kind: str, values: Any) -> Any:
 
 def on_simulated(kind: str, n: int, d: int, epsilon: float, repeats: int, brief: bool) -> list[dict[str, Any]]:
     """Networks drawn from the prior; tuning has other ones."""
-    from jewson2023 import area
-
     data = simulated(kind, repeats, n, d, np.random.default_rng([SEED, n, d]))
     held = simulated(kind, repeats, n, d, np.random.default_rng([SEED, n, d, 1]))
-    return cell(kind, data, held, SIGMA / HALF, epsilon, BRIEF if brief else COOLING, area, n=n, d=d)
+    return cell(kind, data, held, SIGMA / HALF, epsilon, BRIEF if brief else COOLING, n=n, d=d)
 
 
 def on_uci(
     kind: str, name: str, folder: str, n: int, epsilon: float, repeats: int, brief: bool
 ) -> list[dict[str, Any]]:
     """Random splits of one table; tuning has splits of its own, as if somebody had given the table away for it."""
-    from jewson2023 import area
-
     x, y, sigma_min = table(kind, name, Path(folder))
     data = splits(x, y, n, repeats, np.random.default_rng([SEED, n]))
     held = splits(x, y, n, repeats, np.random.default_rng([SEED, n, 1]))
-    return cell(kind, data, held, sigma_min, epsilon, BRIEF if brief else COOLING, area, n=n, d=x.shape[1] - 1)
+    return cell(kind, data, held, sigma_min, epsilon, BRIEF if brief else COOLING, n=n, d=x.shape[1] - 1)
 
 
 def table(kind: str, name: str, folder: Path) -> tuple[Any, Any, float]:
     """x, y and the smallest standard deviation, in mapped units."""
-    from jewson2023 import DATA
-
     if kind == "regression":
         return regression_data(name, folder)
     design, positive = DATA[name][1](folder)
@@ -327,8 +318,6 @@ def table(kind: str, name: str, folder: Path) -> tuple[Any, Any, float]:
 
 def cells(figures: list[str], repeats: int, *, quick: bool, folder: str | None) -> list[Cell]:
     """What Figures 3, 9 and 10 are made of."""
-    from jewson2023 import DATA
-
     made: list[Cell] = []
     rows, epsilons, sizes = (ROWS[:1], (5.0,), SIZES[:1]) if quick else (ROWS, EPSILONS, SIZES)
     for number, kind in (("3", "regression"), ("9", "classification")):

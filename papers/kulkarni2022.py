@@ -33,33 +33,28 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tacit
-from tacit import studies
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import common
-from common import Cell, Claim
-
-from comparisons.local_sgd import group_size, local_sgd
-from comparisons.point_estimates import nearest_shares, unbiased_shares
+import kulkarni2022_regression as regression
+import kulkarni2022_shares as shares
+from common import BLUE, DARK, GREEN, ORANGE, Cell, Claim, plain_ticks
+from kulkarni2022_regression import COMPONENTS, SGD_RADIUS, plain_scores, regression_scores, scores_figure, task_of
+from kulkarni2022_shares import KOSARAK_RECORDS, gaps_figure, kosarak_gaps, shares_errors, shares_figure, shares_table
 
 matplotlib.use("Agg")
 
 FIGURES = ("1", "2", "3", "4", "5", "6", "9", "10", "11")
 MASSES = (0.5, 0.7, 0.9, 0.95)
-TRUTH = (0.7, 0.2, 0.1)
 SIZES = (100, 500, 1000, 5000)
 SHARES_EPSILONS = {3: (0.5,), 9: (0.25, 1.0, 2.0)}
 SHARES_REPEATS = 200
 CHEBYSHEV_SIZES, CHEBYSHEV_RUNS, CHEBYSHEV_ROWS = (2, 3, 4, 5, 6, 8, 10), 50, 1000
 PROTOCOLS = ("unary-encoding", "randomized-response")
-KOSARAK_EPSILONS, KOSARAK_REPEATS, KOSARAK_RECORDS = (0.25, 0.5, 1.0, 2.0, 4.0), 50, (10_500, 11_500)
-DELTA = 1e-5
+KOSARAK_EPSILONS, KOSARAK_REPEATS = (0.25, 0.5, 1.0, 2.0, 4.0), 50
 REGRESSION_EPSILONS, REGRESSION_REPEATS = (0.25, 0.5, 1.0, 2.0, 4.0), 30
-COMPONENTS, RESPONSE_BOUND = 4, 2.0
-SGD_RADIUS = {"linear": 1.0, "logistic": 2.0}  # of 1, 2, 5 and 10 those that serve LDP-SGD best here
 SEED = 2022
 BEGIN, END = "<!-- begin shares -->", "<!-- end shares -->"
-BLUE, ORANGE, GREEN, DARK, GREY = "#2f6690", "#c0562f", "#3a8f5c", "#1d2733", "#8a939c"
 NOTES = f"""\
 Where this differs from the paper, and why
 * Priors. Those of tacit, which are known from the bounds alone: N(0, 2.5^2) for the mean and a log-normal for the
@@ -85,11 +80,6 @@ Where this differs from the paper, and why
 * Rows of Figure 5. LDP-SGD has all rows here, as reports of statistics have; the paper gives it the 10,000 that reports
   of inputs have.
 """
-
-
-def simulated(plan: tacit.Plan, repeats: int, n: int, parameters: Any, seed: int) -> list[tacit.Simulation]:
-    """Reports of made-up people, the same parameters every time."""
-    return [tacit.simulate(plan, n=n, seed=seed + i, parameters=parameters) for i in range(repeats)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -173,379 +163,11 @@ def coverage_figure(title: str, cells: list[dict[str, Any]]) -> Figure:
                 )
         panel.set_title(f"{parameter}, {protocol}", fontsize=10, loc="left")
         panel.set(xlabel="epsilon", xscale="log", ylim=(0.25, 1.04))
-        _plain_ticks(panel, at)
+        plain_ticks(panel, at)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("share of intervals that held the truth")
     trials = f"{cells[0]['trials']} trials, bars of two sd"
     drawn.suptitle(f"{title}; {trials}", fontsize=11, x=0.01, ha="left")
-    return drawn
-
-
-def _plain_ticks(panel: Any, at: Any) -> None:
-    panel.set_xticks(list(at), [f"{value:g}" for value in at])
-    panel.minorticks_off()
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Figure 2: private and non-private posteriors of shares
-
-
-def kosarak(folder: Path) -> Any:
-    """The clicks on 10 random items, as many as in the paper: one item's place (0 to 9) a record."""
-    import pyarrow.parquet as pq
-
-    items = pq.read_table(folder / "kosarak_5_25.parquet", columns=["items"])["items"].combine_chunks()
-    clicks = np.asarray(items.flatten())
-    counts = np.bincount(clicks)
-    known = np.flatnonzero(counts)
-    rng = np.random.default_rng(SEED)
-    while True:
-        chosen = np.sort(rng.choice(known, 10, replace=False))
-        if KOSARAK_RECORDS[0] <= counts[chosen].sum() <= KOSARAK_RECORDS[1]:
-            break
-    kept = clicks[np.isin(clicks, chosen)]
-    order = chosen[np.argsort(-counts[chosen])]
-    return np.argsort(order)[np.searchsorted(np.sort(order), kept)]
-
-
-def gap(a: Any, b: Any) -> float:
-    """The mean over [0, 1] of the absolute difference of two empirical distribution functions."""
-    both = np.sort(np.concatenate([[0.0, 1.0], a, b]))
-    left = both[:-1]
-    f = np.searchsorted(np.sort(a), left, "right") / len(a) - np.searchsorted(np.sort(b), left, "right") / len(b)
-    return float(np.abs(f) @ np.diff(both))
-
-
-def kosarak_gaps(folder: str, epsilon: float, protocol: str, repeats: int, sizes: dict[str, int]) -> dict[str, Any]:
-    """The gap to the non-private posterior of every share, averaged over fresh reports of the same records."""
-    records = kosarak(Path(folder))
-    levels = [f"item {i}" for i in range(1, 11)]
-    exact = np.random.default_rng(SEED).dirichlet(1 + np.bincount(records, minlength=10), 4000)
-    rows = {"item": [levels[i] for i in records]}
-    schema = tacit.Schema(item=levels)
-    plan = tacit.Plan(tacit.Categorical("item"), schema, tacit.PureDP(epsilon), tacit.Local(protocol))
-    surveys = [tacit.randomize_rows(rows, plan, dataset=f"kosarak-{i}") for i in range(repeats)]
-    theta = studies.posteriors(surveys, method="shares", seed=SEED, **sizes)[0]["theta"]
-    gaps = np.array([[gap(own[:, j], exact[:, j]) for j in range(10)] for own in theta])
-    return {
-        "protocol": protocol,
-        "epsilon": epsilon,
-        "records": len(records),
-        "gap": gaps.mean(axis=0).tolist(),
-        "gap error": float(gaps.mean(axis=1).std(ddof=1) / math.sqrt(repeats)),
-        "wider": float(np.median(theta.std(axis=1) / exact.std(axis=0))),
-    }
-
-
-def gaps_figure(cells: list[dict[str, Any]]) -> Figure:
-    """A panel a protocol, a line an item, the mean in bold."""
-    protocols = list(dict.fromkeys(cell["protocol"] for cell in cells))
-    drawn = Figure(figsize=(10.5, 4.2), layout="constrained", facecolor="white")
-    panels = drawn.subplots(1, len(protocols), squeeze=False, sharey=True)[0]
-    for panel, protocol in zip(panels, protocols, strict=True):
-        own = [cell for cell in cells if cell["protocol"] == protocol]
-        at = [cell["epsilon"] for cell in own]
-        for j in range(10):
-            label = "each item" if j == 0 else None
-            panel.plot(at, [cell["gap"][j] for cell in own], color=GREY, linewidth=0.8, label=label)
-        means, bars = [np.mean(cell["gap"]) for cell in own], [2 * cell["gap error"] for cell in own]
-        panel.errorbar(at, means, bars, fmt="o-", color=BLUE, linewidth=1.8, label="mean of 10 items")
-        top = 1.05 * max(value for cell in cells for value in cell["gap"])
-        panel.set(xscale="log", xlabel="epsilon", ylim=(0, top))
-        panel.set_title(protocol, fontsize=10, loc="left")
-        _plain_ticks(panel, at)
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("mean difference of distribution functions")
-    panels[-1].legend(frameon=False)
-    title = f"Kosarak, {cells[0]['records']:,} records: private against non-private posteriors of the shares"
-    drawn.suptitle(title, fontsize=11, x=0.01, ha="left")
-    return drawn
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Figures 3 and 9: posterior means against projected point estimates
-
-
-def unusable(shares: Any) -> tuple[float, float]:
-    """How often one level has everything, and how often the order is not that of the truth."""
-    trivial = shares.max(axis=1) > 1 - 1e-9
-    unordered = np.any(np.argsort(-shares, axis=1, kind="stable") != np.argsort(-np.array(TRUTH)), axis=1)
-    return float(np.mean(trivial)), float(np.mean(unordered | trivial))
-
-
-def shares_errors(epsilon: float, protocol: str, people: int, repeats: int, sizes: dict[str, int]) -> dict[str, Any]:
-    """Root mean squared errors of the shares, run by run, and unusable solutions."""
-    truth = np.array(TRUTH)
-    schema = tacit.Schema(x=["a", "b", "c"])
-    plan = tacit.Plan(tacit.Categorical("x"), schema, tacit.PureDP(epsilon), tacit.Local(protocol))
-    surveys = [one.release for one in simulated(plan, repeats, people, {"theta": truth}, SEED + 10_000 * people)]
-    means = studies.posteriors(surveys, method="shares", seed=SEED, **sizes)[0]["theta"].mean(axis=1)
-    groups = [one.groups[0] for one in surveys]
-    points = nearest_shares([unbiased_shares(group.protocol, group.values) for group in groups])
-    errors = {
-        name: np.sqrt(np.mean((found - truth) ** 2, axis=1))
-        for name, found in (("posterior", means), ("point", points))
-    }
-    difference = errors["posterior"] - errors["point"]
-    return {
-        "protocol": protocol,
-        "epsilon": epsilon,
-        "n": people,
-        "repeats": repeats,
-        "posterior": float(errors["posterior"].mean()),
-        "posterior error": float(errors["posterior"].std(ddof=1) / math.sqrt(repeats)),
-        "point": float(errors["point"].mean()),
-        "point error": float(errors["point"].std(ddof=1) / math.sqrt(repeats)),
-        "difference": float(difference.mean()),
-        "difference error": float(difference.std(ddof=1) / math.sqrt(repeats)),
-        "posterior unusable": unusable(means),
-        "point unusable": unusable(points),
-    }
-
-
-def shares_figure(cells: list[dict[str, Any]]) -> Figure:
-    """A column for each protocol and epsilon; errors above, unusable solutions below; bars of two standard errors."""
-    kinds = list(dict.fromkeys((cell["protocol"], cell["epsilon"]) for cell in cells))
-    columns = len(kinds)
-    drawn = Figure(figsize=(2.6 * columns + 2.6, 6.0), layout="constrained", facecolor="white")
-    panels = drawn.subplots(2, columns, squeeze=False, sharex=True)
-    for column, (protocol, epsilon) in enumerate(kinds):
-        own = [cell for cell in cells if (cell["protocol"], cell["epsilon"]) == (protocol, epsilon)]
-        at = [cell["n"] for cell in own]
-        above, below = panels[0][column], panels[1][column]
-        for name, label, colour in (
-            ("posterior", "posterior mean", BLUE),
-            ("point", "point estimate, projected", ORANGE),
-        ):
-            bars = [2 * c[f"{name} error"] for c in own]
-            style = {"color": colour, "markersize": 4, "elinewidth": 0.8}
-            above.errorbar(at, [c[name] for c in own], bars, fmt="o-", linewidth=1.4, label=label, **style)
-            for place, line in ((1, "o-"), (0, "s--")):
-                worse = np.array([c[f"{name} unusable"][place] for c in own])
-                bars = 2 * np.sqrt(worse * (1 - worse) / own[0]["repeats"])
-                below.errorbar(at, worse, bars, fmt=line, linewidth=1.2, **style)
-        above.set_title(f"{protocol},\nepsilon = {epsilon:g}", fontsize=10, loc="left")
-        above.set(xscale="log", ylim=(0, None))
-        below.set(xscale="log", ylim=(-0.03, 1), xlabel="people")
-        below.set_xlim(min(at) / 1.4, max(at) * 1.4)
-        _plain_ticks(below, at)
-        below.tick_params(axis="x", labelsize=8)
-        for panel in (above, below):
-            panel.spines[["top", "right"]].set_visible(False)
-    panels[0][0].set_ylabel("RMSE of the shares")
-    panels[1][0].set_ylabel("unusable solutions, share of runs")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    line = matplotlib.lines.Line2D
-    handles += [line([], [], color=DARK, marker="o"), line([], [], color=DARK, marker="s", linestyle="--")]
-    labels += ["below: unordered or trivial", "below: trivial"]
-    drawn.legend(handles, labels, loc="outside lower center", ncols=2 if columns < 4 else 4, frameon=False)
-    return drawn
-
-
-def shares_table(cells: list[dict[str, Any]]) -> str:
-    """Figure 3 as Markdown."""
-    headings = ("protocol", "people", "posterior mean", "projected point estimate", "difference")
-    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-    for c in cells:
-        numbers = (
-            f"{c['posterior']:.4f}",
-            f"{c['point']:.4f}",
-            f"{c['difference']:+.4f} ± {c['difference error']:.4f}",
-        )
-        lines.append("| " + " | ".join((c["protocol"], f"{c['n']:,}", *numbers)) + " |")
-    return "\n".join(lines)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Figures 4 and 5: regression from reports, against gradient descent
-
-
-@dataclass(frozen=True)
-class Task:
-    """Rows to learn from and rows to predict: covariates (n, d) in the ball of radius 1, responses in their own units.
-
-    ``response`` is within the bounds for the linear family, -1 or 1 for the logistic one; ``target`` is not clamped.
-    """
-
-    family: str
-    x: Any
-    response: Any
-    test_x: Any
-    target: Any
-
-    @property
-    def design(self) -> Any:
-        """The covariates, for the logistic family with a constant before them."""
-        return self._design(self.x)
-
-    def _design(self, x: Any) -> Any:
-        return x if self.family == "linear" else np.column_stack([np.ones(len(x)), x])
-
-    def score(self, theta: Any) -> float:
-        """What theta, in mapped units, is worth on the test rows: RMSE, or area under the curve."""
-        predicted = self._design(self.test_x) @ theta
-        if self.family == "linear":
-            return float(np.sqrt(np.mean((RESPONSE_BOUND * predicted - self.target) ** 2)))
-        return area(predicted, self.target)
-
-    def non_private(self) -> float:
-        """The same by least squares, or by the largest likelihood."""
-        if self.family == "linear":
-            return self.score(np.linalg.lstsq(self.design, self.response / RESPONSE_BOUND, rcond=None)[0])
-        theta = np.zeros(self.design.shape[1])
-        for _ in range(30):
-            p = 1 / (1 + np.exp(-self.design @ theta))
-            hessian = (self.design * (p * (1 - p))[:, None]).T @ self.design + 1e-6 * np.eye(len(theta))
-            theta = theta + np.linalg.solve(hessian, self.design.T @ ((self.response + 1) / 2 - p))
-        return self.score(theta)
-
-    def some(self, rows: int) -> Task:
-        """The first rows alone."""
-        return Task(self.family, self.x[:rows], self.response[:rows], self.test_x, self.target)
-
-
-def area(score: Any, response: Any) -> float:
-    """The area under the receiver operating curve: how often a positive scores above a negative, ties by half."""
-    from scipy.stats import rankdata
-
-    positive = response > 0
-    count = int(positive.sum())
-    return float((rankdata(score)[positive].sum() - count * (count + 1) / 2) / (count * (len(score) - count)))
-
-
-def split(features: Any, response: Any, family: str) -> Task:
-    """80% to learn from. Centre, principal components and scale come from the other 20%, which are public here."""
-    order = np.random.default_rng(SEED).permutation(len(features))
-    test, train = order[: len(order) // 5], order[len(order) // 5 :]
-    centre, spread = features[test].mean(axis=0), features[test].std(axis=0)
-    standard = (features - centre) / np.maximum(spread, 1e-9)
-    directions = np.linalg.svd(standard[test], full_matrices=False)[2][:COMPONENTS]
-    x = standard @ directions.T
-    x = x / np.quantile(np.linalg.norm(x[test], axis=1), 0.99)
-    x = x / np.maximum(1, np.linalg.norm(x, axis=1))[:, None]
-    y = response - response[test].mean() if family == "linear" else response
-    seen = np.clip(y, -RESPONSE_BOUND, RESPONSE_BOUND) if family == "linear" else y
-    return Task(family, x[train], seen[train], x[test], y[test])
-
-
-def wine(folder: Path) -> Task:
-    """All numbers and the colour, red and white together."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(folder / "wine_quality.parquet")
-    names = [name for name in table.column_names if name not in ("quality", "color")]
-    columns = [np.asarray(table[name], float) for name in names]
-    columns.append(np.array([value == "red" for value in table["color"].to_pylist()], float))
-    return split(np.stack(columns, axis=1), np.asarray(table["quality"], float), "linear")
-
-
-def adult(folder: Path) -> Task:
-    """Five numbers, gains and losses as logarithms, and three that are 0 or 1."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(folder / "adult.parquet")
-    plain = [np.asarray(table[name], float) for name in ("age", "education_num", "hours_per_week")]
-    heavy = [np.log1p(np.asarray(table[name], float)) for name in ("capital_gain", "capital_loss")]
-    married = np.array([str(value).startswith("Married-civ") for value in table["marital_status"].to_pylist()], float)
-    others = [
-        np.array([value == kind for value in table[name].to_pylist()], float)
-        for name, kind in (("sex", "Male"), ("race", "White"))
-    ]
-    income = np.where(np.array(table["income"].to_pylist()) == ">50K", 1.0, -1.0)
-    return split(np.stack([*plain, *heavy, married, *others], axis=1), income, "logistic")
-
-
-def regression_plan(task: Task, epsilon: float, protocol: str) -> tacit.Plan:
-    """Covariates in the ball of radius 1; reports of sums or of inputs."""
-    names = [f"x{i}" for i in range(1, task.x.shape[1] + 1)]
-    linear = task.family == "linear"
-    response: Any = (-RESPONSE_BOUND, RESPONSE_BOUND) if linear else ["below", "above"]
-    schema = tacit.Schema(y=response, **dict.fromkeys(names, (-1, 1)))
-    family = tacit.LinearRegression if linear else tacit.LogisticRegression
-    model = family(f"y ~ {' + '.join(names)}{' - 1' if linear else ''}", radius=1.0)
-    return tacit.Plan(model, schema, tacit.ApproxDP(epsilon, DELTA), tacit.Local(protocol))
-
-
-def plain_scores(number: int, folder: str, rows: int) -> dict[str, float]:
-    """What predictions are worth without privacy, and for wine without covariates."""
-    task = task_of(number, folder).some(rows)
-    found = {"non-private": task.non_private()}
-    return found | ({"always the public mean": task.score(np.zeros(task.x.shape[1]))} if number == 4 else {})
-
-
-def task_of(number: int, folder: str) -> Task:
-    """Wine or Adult."""
-    return wine(Path(folder)) if number == 4 else adult(Path(folder))
-
-
-def regression_scores(
-    number: int, folder: str, method: str, rows: int, epsilon: float, repeats: int, sizes: dict[str, int]
-) -> dict[str, Any]:
-    """Test scores of posterior means by kind of report, or of gradient descent."""
-    own = task_of(number, folder).some(rows)
-    rng = np.random.default_rng(SEED)
-    budget = tacit.ApproxDP(epsilon, DELTA)
-    linear = own.family == "linear"
-    if method == "sgd":
-        scores = [
-            own.score(
-                local_sgd(
-                    own.design[order],
-                    own.response[order] / (RESPONSE_BOUND if linear else 1.0),
-                    family=own.family,
-                    budget=budget,
-                    radius=SGD_RADIUS[own.family],
-                    rng=rng,
-                )
-            )
-            for order in (rng.permutation(len(own.x)) for _ in range(repeats))
-        ]
-    else:
-        plan = regression_plan(own, epsilon, method)
-        response = own.response if linear else np.where(own.response > 0, "above", "below")
-        table = {"y": response, **{f"x{i + 1}": column for i, column in enumerate(own.x.T)}}
-        surveys = [tacit.randomize_rows(table, plan, dataset=f"survey-{i}") for i in range(repeats)]
-        theta = studies.posteriors(surveys, seed=SEED, **sizes)[0]["theta"].mean(axis=1)
-        scores = [own.score(one) for one in theta]
-    return {
-        "method": method,
-        "epsilon": epsilon,
-        "rows": len(own.x),
-        "repeats": repeats,
-        "mean": float(np.mean(scores)),
-        "sd": float(np.std(scores, ddof=1)),
-        "groups": len(own.x) // group_size(budget, own.design.shape[1], len(own.x)),
-    }
-
-
-def scores_figure(title: str, ylabel: str, cells: list[dict[str, Any]], level: dict[str, float]) -> Figure:
-    """Means with one standard deviation, shifted a little so that bars do not hide each other."""
-    drawn = Figure(figsize=(7.2, 4.6), layout="constrained", facecolor="white")
-    panel = drawn.subplots()
-    labels = {"statistics": "reports of statistics", "inputs": "reports of inputs", "sgd": "LDP-SGD"}
-    colours = {"statistics": BLUE, "inputs": GREEN, "sgd": ORANGE}
-    for shift, method in enumerate(dict.fromkeys(cell["method"] for cell in cells)):
-        own = [cell for cell in cells if cell["method"] == method]
-        at = [cell["epsilon"] * (1 + 0.03 * (shift - 1)) for cell in own]
-        label = f"{labels[method]}, n = {own[0]['rows']:,}"
-        panel.errorbar(
-            at,
-            [cell["mean"] for cell in own],
-            [cell["sd"] for cell in own],
-            fmt="o-",
-            color=colours[method],
-            markersize=4,
-            linewidth=1.4,
-            capsize=2.5,
-            label=label,
-        )
-    for (name, value), style in zip(level.items(), ("--", ":"), strict=False):
-        panel.axhline(value, color=DARK, linewidth=1.0, linestyle=style, label=name)
-    panel.set(xscale="log", xlabel=f"epsilon (delta = {DELTA:g})", ylabel=ylabel)
-    _plain_ticks(panel, list(dict.fromkeys(cell["epsilon"] for cell in cells)))
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize=9)
-    panel.set_title(f"{title}; {cells[0]['repeats']} repetitions, bars of one sd", fontsize=11, loc="left")
     return drawn
 
 
@@ -606,71 +228,7 @@ def claims(found: dict[str, Any]) -> list[Claim]:
             )
             says = "posteriors are well calibrated, also under strict privacy"
             claims.append(Claim(f"Figure {number}", says, here, common.verdict(least * tests > 0.01, off < 4 * sd)))
-    if found.get("2"):
-        parts, near = [], []
-        for protocol in dict.fromkeys(c["protocol"] for c in found["2"]):
-            own = sorted((c for c in found["2"] if c["protocol"] == protocol), key=lambda c: c["epsilon"])
-            said = ", ".join(f"{np.mean(c['gap']):.4f} (se {c['gap error']:.4f}) at {c['epsilon']:g}" for c in own)
-            parts.append(f"{protocol}: {said}")
-            near.append(np.mean(own[-1]["gap"]) < 0.01)
-            near.append(len(own) == 1 or np.mean(own[-1]["gap"]) < np.mean(own[0]["gap"]) / 2)
-        says = "close to the non-private posterior also at small epsilon, and converging to it"
-        claims.append(
-            Claim("Figure 2", says, "mean gap of distribution functions " + "; ".join(parts), common.verdict(*near))
-        )
-    for number in ("3", "9"):
-        cells = found.get(number, [])
-        for protocol in dict.fromkeys(c["protocol"] for c in cells):
-            own = sorted((c for c in cells if c["protocol"] == protocol), key=lambda c: (c["epsilon"], c["n"]))
-            said = "; ".join(
-                f"epsilon {c['epsilon']:g}, n = {c['n']}: {c['posterior']:.4f} against {c['point']:.4f} "
-                f"({c['posterior'] / c['point'] - 1:+.0%}, "
-                f"difference {c['difference']:+.4f} ± {c['difference error']:.4f})"
-                for c in own
-            )
-            few = [c for c in own if c["n"] == min(c["n"] for c in own)]
-            lower = [c["difference"] < -2 * c["difference error"] for c in few]
-            never = not any(c["difference"] > 2 * c["difference error"] for c in own)
-            usable = [c["posterior unusable"][0] <= c["point unusable"][0] for c in own]
-            says = "the posterior's RMSE is 10-30% lower, mostly with few people; fewer unusable solutions"
-            claims.append(Claim(f"Figure {number}, {protocol}", says, said, common.verdict(*lower, never, *usable)))
-    for number, what, low in (("4", "RMSE", True), ("5", "area under the curve", False)):
-        cells = found.get(number, [])
-        by = {(c["method"], c["epsilon"]): c for c in cells}
-        epsilons = sorted({e for m, e in by if ("statistics", e) in by and ("sgd", e) in by})
-        if epsilons:
-            said = "; ".join(
-                f"epsilon {e:g}: statistics {by['statistics', e]['mean']:.3f} (sd {by['statistics', e]['sd']:.3f}), "
-                f"LDP-SGD {by['sgd', e]['mean']:.3f} (sd {by['sgd', e]['sd']:.3f})"
-                + (
-                    f", inputs {by['inputs', e]['mean']:.3f} (sd {by['inputs', e]['sd']:.3f})"
-                    if ("inputs", e) in by
-                    else ""
-                )
-                for e in epsilons
-            )
-            sign = 1 if low else -1
-
-            def ahead(e: float, sign: int = sign, by: Any = by) -> float:
-                ours, theirs = by["statistics", e], by["sgd", e]
-                error = math.hypot(ours["sd"], theirs["sd"]) / math.sqrt(ours["repeats"])
-                return sign * (theirs["mean"] - ours["mean"]) / max(error, 1e-12)
-
-            level = ", ".join(f"{k} {v:.3f}" for k, v in found.get(f"{number} plain", {}).items())
-            small, large = min(epsilons), max(epsilons)
-            if number == "4":
-                says = "reports of statistics have the smaller RMSE at small epsilon, LDP-SGD at large"
-                held = (ahead(small) > 2, ahead(large) < -2)
-            else:
-                says = "reports of statistics beat LDP-SGD up to epsilon = 0.8, and are near it beyond"
-                gap = abs(by["statistics", large]["mean"] - by["sgd", large]["mean"])
-                held = (ahead(small) > 2, gap < 0.03)
-            here = f"{what}: {said}; {level} ({cells[0]['repeats']} repetitions)"
-            claims.append(Claim(f"Figure {number}", says, here, common.verdict(*held)))
-            if any(m == "inputs" for m, _ in by):
-                worse = [by["inputs", e]["mean"] < by["statistics", e]["mean"] for m, e in by if m == "inputs"]
-                says = "reports of inputs cannot perform at a similar level"
-                claims.append(Claim(f"Figure {number}, inputs", says, here, common.verdict(*worse)))
+    claims += shares.claims(found) + regression.claims(found)
     if found.get("6"):
         said = ", ".join(f"{c['off']:.4f} (se {c['error']:.4f}) for d = {c['size']}" for c in found["6"])
         worst = max(c["worst row"] for c in found["6"])
@@ -748,7 +306,14 @@ def main() -> None:
             for method, count in rows.items():
                 for epsilon in last(REGRESSION_EPSILONS):
                     given = {"method": method, "rows": count, "epsilon": epsilon, "sizes": few}
-                    add(number, count / 100, regression_scores, **where, **given, repeats=repeats(REGRESSION_REPEATS))
+                    add(
+                        number,
+                        count / 100,
+                        regression_scores,
+                        **where,
+                        **given,
+                        repeats=repeats(REGRESSION_REPEATS),
+                    )
     done = common.measured(cells, said.out, "kulkarni2022", processes=said.processes, stop_after=said.stop_after)
     found: dict[str, Any] = {}
     for row in done:

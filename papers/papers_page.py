@@ -200,6 +200,12 @@ ITEMS = (
         "direct, diffused and concentrated draws",
         where="`PosteriorSample(tempering=...)`: [Posterior draws as a release](posterior-sampling.md)",
     ),
+    Item(
+        "geumlek2017",
+        "Algorithm 1 of A.3",
+        "Beta-sampled statistical query",
+        where="`StatisticalQuery`: [A statistical query](posterior-sampling.md#a-statistical-query)",
+    ),
     Item("geumlek2017", "Figure 1", "Beta and Bernoulli, three shares", "beta", ("beta_panel",), ("figures1-2",)),
     Item("geumlek2017", "Figure 2", "Beta and Bernoulli, uniform prior", "beta", ("beta_panel",), ("figures1-2",)),
     Item(

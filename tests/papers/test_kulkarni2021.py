@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import common
+import kulkarni2021_choices as choices
+import kulkarni2021_data as data
+import kulkarni2021_exact as exact
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -70,8 +74,8 @@ def test_the_page_says_what_the_sums_allow(monkeypatch):
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in block.strip().splitlines()[2:]]
     shown = [[float(cell) for cell in row[2:] if cell] for row in rows if row[0] == "Figure 5"]
     found = [list(one["widths"].values()) for one in script["least_widths"]("synthetic", None)]
-    for own, exact in zip(shown, found, strict=True):
-        assert own == pytest.approx([exact[0], exact[1], exact[3], exact[4]], abs=0.051)
+    for own, whole in zip(shown, found, strict=True):
+        assert own == pytest.approx([whole[0], whole[1], whole[3], whole[4]], abs=0.051)
     assert shown[1] != pytest.approx([found[0][i] for i in (0, 1, 3, 4)], abs=0.051)
 
 
@@ -81,14 +85,12 @@ def test_the_least_width_is_that_of_the_sums(epsilon):
     1 + sd^2 / (n s^2) for columns of variance s^2, within 2% for the fit, which is near 0 and not 0. Planted: noise
     that is 1.1 times as large is told apart.
     """
-    import kulkarni2021_choices as choices
-
     rng = np.random.default_rng(5)
     x, y = 0.3 * rng.standard_normal((4000, 3)), rng.choice([-1.0, 1.0], 4000)
-    exact = [math.sqrt(1 + (k * choices.noise_sd(epsilon)) ** 2 / (4000 * 0.09)) for k in (1.0, 1.3)]
+    widths = [math.sqrt(1 + (k * choices.noise_sd(epsilon)) ** 2 / (4000 * 0.09)) for k in (1.0, 1.3)]
     found = choices.least_width(x, y, epsilon)
-    assert found == pytest.approx(exact[0], rel=0.02)
-    assert abs(found / exact[1] - 1) > 0.02
+    assert found == pytest.approx(widths[0], rel=0.02)
+    assert abs(found / widths[1] - 1) > 0.02
     assert choices.least_width(x, y, epsilon, shrink=1e6) == pytest.approx(1, abs=0.01)
 
 
@@ -107,23 +109,22 @@ def test_unknown_methods_and_figures_are_refused(arguments, message, tmp_path, m
         run_script("papers", "kulkarni2021.py", ["--out", tmp_path, *arguments], monkeypatch)
 
 
-def test_the_non_private_reference(monkeypatch):
+def test_the_non_private_reference():
     """Seed 5. Newton's gradient is 0. Metropolis agrees with self-normalised importance sampling of the same posterior
     on a grid, for one coefficient, within 5 Monte Carlo standard errors (false alarms below 1e-6); a prior of half the
     width, the planted fault, does not.
     """
-    script = load("papers", "kulkarni2021.py", monkeypatch)
     rng = np.random.default_rng(5)
     design = 0.4 * rng.standard_normal((60, 1))
     response = np.where(rng.random(60) < 1 / (1 + np.exp(-3 * design[:, 0])), 1.0, -1.0)
-    mode, _ = script["newton"](design, response, 1 / 4)
+    mode, _ = exact.newton(design, response, 1 / 4)
     p = 1 / (1 + np.exp(-design @ mode))
     assert np.abs(design.T @ ((response + 1) / 2 - p) - mode / 4).max() < 1e-8
-    draws = script["non_private"](script["Likelihood"]("logistic", design, response), 2.0, None, 20_000, rng)
+    draws = exact.non_private(exact.Likelihood("logistic", design, response), 2.0, None, 20_000, rng)
     grid = np.linspace(-8, 12, 4001)
 
     def mean(theta_sd):
-        log = script["Likelihood"]("logistic", design, response).value(grid[:, None]) - grid**2 / (2 * theta_sd**2)
+        log = exact.Likelihood("logistic", design, response).value(grid[:, None]) - grid**2 / (2 * theta_sd**2)
         weights = np.exp(log - log.max())
         return float(weights @ grid / weights.sum())
 
@@ -133,14 +134,13 @@ def test_the_non_private_reference(monkeypatch):
     assert abs(draws.mean() - mean(1.0)) > 5 * error
 
 
-def test_area_under_the_curve_and_distance(monkeypatch):
-    script = load("papers", "kulkarni2021.py", monkeypatch)
+def test_area_under_the_curve_and_distance():
     response = np.array([1, 1, -1, -1, 1])
     score = np.array([0.9, 0.4, 0.4, 0.1, 0.3])
     pairs = [(a > b) + (a == b) / 2 for a in score[response > 0] for b in score[response < 0]]
-    assert script["area"](score, response) == np.mean(pairs)
-    assert script["distance"](np.array([1.0, 2.0]), np.array([1.0, 2.0])) == 0
-    assert script["distance"](np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])) == 1
+    assert common.area(score, response) == np.mean(pairs)
+    assert exact.distance(np.array([1.0, 2.0]), np.array([1.0, 2.0])) == 0
+    assert exact.distance(np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])) == 1
 
 
 @pytest.fixture
@@ -172,38 +172,35 @@ def tables(tmp_path):
     return tmp_path
 
 
-def test_rows_of_both_tables_fit_into_the_ball(tables, monkeypatch):
-    script = load("papers", "kulkarni2021.py", monkeypatch)
-    everything = script["adult"](tables)
-    for plan in (script["numbers_plan"]("income", ["below", "above"], script["ADULT_BOUNDS"], 1.0),):
-        seen = script["seen_through"](plan, everything)
+def test_rows_of_both_tables_fit_into_the_ball(tables):
+    everything = data.adult(tables)
+    for plan in (data.numbers_plan("income", ["below", "above"], data.ADULT_BOUNDS, 1.0),):
+        seen = data.seen_through(plan, everything)
         assert np.linalg.norm(seen.design[:, 1:], axis=1).max() <= 1 + 1e-12
         assert set(np.unique(seen.response)) == {-1.0, 1.0}
-    assert script["levels_plan"](1.0).model.cells(script["levels_plan"](1.0).schema).count == 18
-    found = script["diabetes"](tables)
+    assert data.levels_plan(1.0).model.cells(data.levels_plan(1.0).schema).count == 18
+    found = data.diabetes(tables)
     assert len(found["age"]) < 900  # the row without an income and the young are left out
     assert min(found["age"]) >= 20
 
 
-def test_the_choices_of_the_paper(monkeypatch):
+def test_the_choices_of_the_paper():
     """Seed 4, no sampling: the moments of the small model against 400,000 rows, within 5 standard errors (false alarms
     below 1e-4 over 60 numbers), mended and exact. Those that are printed, the planted fault, are far off.
     """
-    from kulkarni2021_choices import STEPS, moments, sums
-
     rng = np.random.default_rng(4)
     theta, root = np.array([-0.9, -0.5]), np.array([[0.3, 0.0], [0.1, 0.25]])
     x = rng.standard_normal((400_000, 2)) @ root.T
     y = np.where(rng.random(400_000) < 1 / (1 + np.exp(-x @ theta)), 1.0, -1.0)
-    every = np.stack([sums(one[None], sign[None]) for one, sign in zip(x[:40_000], y[:40_000], strict=True)])
+    every = np.stack([choices.sums(one[None], sign[None]) for one, sign in zip(x[:40_000], y[:40_000], strict=True)])
     for kind, right in (("exact", True), ("taylor", True), ("printed", False)):
-        mean, covariance = (np.asarray(part) for part in moments(theta, root @ root.T, kind))
-        assert np.all(np.abs(sums(x, y) / len(x) - mean) < 5 * every.std(axis=0) / math.sqrt(len(x)))
+        mean, covariance = (np.asarray(part) for part in choices.moments(theta, root @ root.T, kind))
+        assert np.all(np.abs(choices.sums(x, y) / len(x) - mean) < 5 * every.std(axis=0) / math.sqrt(len(x)))
         centred = every - every.mean(axis=0)
         products = centred[:, :, None] * centred[:, None]
         off = np.abs(products.mean(axis=0) - covariance) / (products.std(axis=0) / math.sqrt(len(every)))
         assert (off.max() < 5) == right, kind
-    assert {choices.moments for choices in STEPS.values()} == {"exact", "taylor", "printed"}
+    assert {step.moments for step in choices.STEPS.values()} == {"exact", "taylor", "printed"}
 
 
 @pytest.mark.slow

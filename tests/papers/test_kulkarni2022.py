@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import common
+import kulkarni2022_regression as regression
+import kulkarni2022_shares as shares
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -79,10 +82,10 @@ def test_unknown_figures_and_shares_are_refused(arguments, message, tmp_path, mo
         run_script(["--out", tmp_path, *arguments], monkeypatch)
 
 
-def test_gap_of_distribution_functions(script):
-    assert script["gap"](np.array([0.2, 0.4]), np.array([0.2, 0.4])) == 0
-    assert script["gap"](np.array([0.25]), np.array([0.75])) == pytest.approx(0.5, abs=1e-12)
-    assert script["gap"](np.array([0.0, 0.5]), np.array([0.5])) == pytest.approx(0.25, abs=1e-12)
+def test_gap_of_distribution_functions():
+    assert shares.gap(np.array([0.2, 0.4]), np.array([0.2, 0.4])) == 0
+    assert shares.gap(np.array([0.25]), np.array([0.75])) == pytest.approx(0.5, abs=1e-12)
+    assert shares.gap(np.array([0.0, 0.5]), np.array([0.5])) == pytest.approx(0.25, abs=1e-12)
 
 
 def test_the_chebyshev_series(script):
@@ -92,62 +95,62 @@ def test_the_chebyshev_series(script):
     assert 0.02 < found["worst row"] < 0.3
 
 
-def test_unusable_solutions(script):
-    shares = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [0.2, 0.7, 0.1], [0.6, 0.1, 0.3]])
-    assert script["unusable"](shares) == (0.25, 0.75)
+def test_unusable_solutions():
+    found = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [0.2, 0.7, 0.1], [0.6, 0.1, 0.3]])
+    assert shares.unusable(found) == (0.25, 0.75)
 
 
-def test_records_of_kosarak(script, tmp_path):
+def test_records_of_kosarak(tmp_path):
     """Ten items of which every set has 11,000 clicks; places follow the frequencies."""
     counts = [2000, 1800, 1600, 1400, 1200, 1000, 800, 600, 400, 200]
     clicks = [[item] * 2 for item, count in enumerate(counts, 1) for _ in range(count // 2)]
     pq.write_table(pa.table({"items": pa.array(clicks, pa.list_(pa.int16()))}), tmp_path / "kosarak_5_25.parquet")
-    assert np.bincount(script["kosarak"](tmp_path)).tolist() == counts
+    assert np.bincount(shares.kosarak(tmp_path)).tolist() == counts
 
 
-def test_public_rows_alone_give_centre_and_components(script):
+def test_public_rows_alone_give_centre_and_components():
     """Seed 3. Private rows may change, and nothing about how other rows are mapped does."""
     rng = np.random.default_rng(3)
     features, response = rng.standard_normal((500, 4)), rng.standard_normal(500)
-    task = script["split"](features, response, "linear")
+    task = regression.split(features, response, "linear")
     order = np.random.default_rng(2022).permutation(500)
     changed = features.copy()
     changed[order[100]] = 50.0
-    again = script["split"](changed, response, "linear")
+    again = regression.split(changed, response, "linear")
     assert np.array_equal(task.test_x, again.test_x)
     assert np.array_equal(task.x[1:], again.x[1:])
     assert np.linalg.norm(again.x, axis=1).max() <= 1 + 1e-12
 
 
-def test_scores(script):
+def test_scores():
     response, score = np.array([1, 1, -1, -1, 1]), np.array([0.9, 0.4, 0.4, 0.1, 0.3])
     pairs = [(a > b) + (a == b) / 2 for a, b in itertools.product(score[response > 0], score[response < 0])]
-    assert script["area"](score, response) == np.mean(pairs)
+    assert common.area(score, response) == np.mean(pairs)
     x = np.array([[0.5], [-0.5]])
-    task = script["Task"]("linear", x, np.array([1.0, -1.0]), x, np.array([1.0, -1.0]))
+    task = regression.Task("linear", x, np.array([1.0, -1.0]), x, np.array([1.0, -1.0]))
     assert task.score(np.array([1.0])) == 0
     assert task.score(np.array([0.0])) == 1
     assert task.non_private() == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("family", ["linear", "logistic"])
-def test_regressions_are_scored_and_drawn(family, script, tmp_path, monkeypatch):
+def test_regressions_are_scored_and_drawn(family, tmp_path, monkeypatch):
     """Seed 4, made-up rows. Gradient descent alone: that posteriors come out of reports is tested elsewhere."""
     rng = np.random.default_rng(4)
     features = rng.standard_normal((1500, 6))
     signal = features @ np.array([0.8, -0.5, 0.0, 0.0, 0.4, 0.2])
     response = signal + 0.5 * rng.standard_normal(1500)
-    task = script["split"](features, response if family == "linear" else np.sign(response), family)
-    monkeypatch.setitem(script["regression_scores"].__globals__, "task_of", lambda number, folder: task)
-    cells = [script["regression_scores"](4, "", "sgd", 1200, epsilon, 3, {}) for epsilon in (0.5, 50.0)]
+    task = regression.split(features, response if family == "linear" else np.sign(response), family)
+    monkeypatch.setattr(regression, "task_of", lambda number, folder: task)
+    cells = [regression.regression_scores(4, "", "sgd", 1200, epsilon, 3, {}) for epsilon in (0.5, 50.0)]
     assert [cell["rows"] for cell in cells] == [1200, 1200]
     better = cells[1]["mean"] < cells[0]["mean"] if family == "linear" else cells[1]["mean"] > cells[0]["mean"]
     assert better
     level = {"non-private": task.non_private()}
-    script["scores_figure"]("made up", "score", cells, level).savefig(tmp_path / "drawn.svg")
+    regression.scores_figure("made up", "score", cells, level).savefig(tmp_path / "drawn.svg")
     assert (tmp_path / "drawn.svg").stat().st_size > 5_000
     for protocol in ("statistics", "inputs") if family == "logistic" else ("statistics",):
-        randomizer = script["regression_plan"](task, 1.0, protocol).local_randomizer()
+        randomizer = regression.regression_plan(task, 1.0, protocol).local_randomizer()
         assert set(randomizer.columns) == {"y", "x1", "x2", "x3", "x4"}
 
 
