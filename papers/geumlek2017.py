@@ -184,7 +184,8 @@ def claims(panels: list[dict[str, Any]], weights: list[dict[str, float]], tables
 
     def line(panel: dict[str, Any], place: int) -> str:
         own = ", ".join(
-            f"{name} {panel['curves'][name][place]:.4f}" for name in ("diffused", "concentrated", "bounded")
+            f"{name} {panel['curves'][name][place]:.4f} (se {panel['errors'][name][place]:.4f})"
+            for name in ("diffused", "concentrated", "bounded")
         )
         return f"{own} at epsilon {panel['epsilons'][place]:g}"
 

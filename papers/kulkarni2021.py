@@ -380,7 +380,8 @@ def main() -> None:
             common.left_out(f"Figure {number}", why)
         elif str(number) in wanted:
             given = {"folder": folder, "methods": methods, "sizes": sizes}
-            cells.append(Cell(posterior_of_data, {"figure": number, **given}, 60.0))
+            releases = 1 if said.quick else min(said.repetitions, CHOICE_REPETITIONS)
+            cells.append(Cell(posterior_of_data, {"figure": number, **given, "releases": releases}, 60.0))
             if number == 4 and not said.quick:
                 cells += [Cell(prediction, {"encoding": kind, **given}, 60.0) for kind in ("numbers", "levels")]
     for number in (n for n in (5, 6) if str(n) in wanted):
