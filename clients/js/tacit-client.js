@@ -581,6 +581,7 @@ function readTerm(plain, cells, response) {
       const raw = numbers.map((name) => row[name]).reduce((a, b) => a * b);
       const centred = offset === 0 ? raw : raw - offset;
       const mapped = roundHalfEven(usual ? centred * factor : (centred / scale) * STEPS);
+      if (Number.isNaN(mapped)) return least; // infinity times 0: whatever a row holds, q stays between the two
       return Math.min(Math.max(mapped, least), most) || 0;
     },
   };

@@ -186,6 +186,26 @@ def test_what_a_device_computes_is_at_most_what_is_claimed_and_not_far_below(tmp
     assert on_stream(tmp_path, b"", given, script) == [True, False] * (len(given) // 2)
 
 
+@needs_node
+def test_a_form_whose_numbers_overflow_moves_no_row_further_than_the_device_has_worked_out(tmp_path):
+    """A forged map takes age * age * dose, which is no number where it is infinity times 0, to the one value 1. At this
+    point such a row, taken to 0 instead, would be 3 units from another one; all that the device knew of are within 2.
+    Bytes of zeros make no noise.
+    """
+    form = Form.of_plans("scores", {"ill": plan_of("ill ~ age:dose", (24.0, -48.0), 0.0)}).to_plain()
+    question = copy.deepcopy(form)["questions"][0]
+    question["plan"]["schema"] |= {"age": [1, 1e200], "dose": [0, 1]}
+    forged = {"levels": {}, "numbers": ["age", "age", "dose"], "offset": 0.0, "scale": 1.0, "low": 1.0, "high": 1.0}
+    question["encoder"]["design"][1] = forged
+    protocol = question["protocol"]
+    claimed = int(protocol["unit"]) * 2001 // 1000
+    protocol |= {"l1": f"{claimed}/1", "scales": [claimed] * 2}
+    answers = [{"ill": "yes", "age": 1, "dose": 1}, {"ill": "no", "age": 1e200, "dose": 0}]
+    found = on_stream(tmp_path, bytes(2**16), [[{**form, "questions": [question]}, answers]], SCRIPT)
+    first, second = ([int(value) for value in row] for row in found["found"][0][1])
+    assert sum(abs(a - b) for a, b in zip(first, second, strict=True)) <= claimed
+
+
 def test_a_journal_of_scores_becomes_reports(tmp_path):
     form = Form.of_plans("scores", {"ill": plan_of("ill ~ age", (0.5, -1.25))})
     journal = Journal(tmp_path / "scores.journal", form)
