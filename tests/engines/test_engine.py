@@ -229,6 +229,28 @@ def test_a_release_is_of_everything_or_is_not_made(tmp_path, monkeypatch, edit, 
     assert [entry.kind for entry in ledger.entries("d")].count("spend") == 1
 
 
+@pytest.mark.parametrize("name", ["d.parquet", "d.csv"])
+@pytest.mark.parametrize("fault", ["version", "results"])
+def test_a_cluster_that_fails_does_so_for_a_table_without_rows_too(tmp_path, monkeypatch, name, fault):
+    """Where the number of rows is a secret, a table of one row and none end alike: refused, or paid and broken."""
+    counted = tacit.Plan(tacit.Bernoulli("g"), SCHEMA, tacit.PureDP(1.0, neighbours="add-remove"))
+    if fault == "version":
+        monkeypatch.setattr(LossyCluster, "ask", lambda self, piece: ("0.0.1", True))
+    cluster, said = LossyCluster(lambda found: found[1:]), set()
+    for n in (0, 1):
+        table = pa.table({"g": pa.array(["a"] * n, pa.string()), "x": pa.array([1] * n, pa.int64())})
+        if name.endswith("csv"):
+            (tmp_path / name).write_text("g,x\n" + "a,1\n" * n)
+        else:
+            with pq.ParquetWriter(tmp_path / name, table.schema) as writer:
+                if n:
+                    writer.write_table(table)
+        with pytest.raises(tacit.InputError) as caught:
+            tacit.privatize(tmp_path / name, counted, ledger=None, engine=cluster)
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
 def test_refused_before_anything_is_paid(tmp_path):
     ledger = tacit.Ledger.create(tmp_path / "ledger.db")
     ledger.new_dataset("d", tacit.PureDP(3.0))

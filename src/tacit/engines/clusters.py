@@ -40,7 +40,7 @@ class Cluster(Engine):
         pieces = job.pieces()
         version, reached = None, False
         with suppress(Exception):
-            version, reached = self.ask(pieces[0]) if pieces else (__version__, True)
+            version, reached = self.ask(pieces[0])
         if version != __version__:
             raise expected("engine", self.name, f"to have workers that can import tacit {__version__}")
         if not reached:

@@ -41,8 +41,12 @@ class Job:
         return max(1, min(self.empty.batch_rows, _MOST_ROWS, _CELLS // len(self.columns)))
 
     def pieces(self) -> Sequence[Source]:
-        """The table in pieces that can be read apart."""
-        return self.source.pieces(self.columns, _PIECE_ROWS)
+        """The table in pieces that can be read apart.
+
+        Without rows it is one piece, too: whether there is a row may be a secret, and a cluster that fails must do so
+        alike.
+        """
+        return self.source.pieces(self.columns, _PIECE_ROWS) or (self.source,)
 
 
 @dataclass(frozen=True)
