@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 import webbrowser
 from collections.abc import Callable
@@ -61,9 +63,18 @@ def run_demo(output: str | Path, say: Callable[[str], None], *, show: bool = Fal
     opened = show and _has_screen() and webbrowser.open(first.resolve().as_uri())
     say(f"{'Opened' if opened else 'Open'} {first} in a browser: it begins with what was found.")
     say("Your own table next, in a folder with its CSV file:")
-    for line in ("tacit init people.csv", "tacit check plan.toml"):
-        say(f"  {line}")
+    tool = _tool()
+    for line in ("init people.csv", "check plan.toml"):
+        say(f"  {tool} {line}")
     return folder
+
+
+def _tool() -> str:
+    """How the command is called from here: `make demo` leaves it in a folder where no shell looks."""
+    called = Path(sys.argv[0])
+    if shutil.which("tacit") or called.name != "tacit":
+        return "tacit"
+    return shlex.quote(str(called.resolve()))
 
 
 def _one(folder: Path, name: str, plan: Plan, book: Path, first: int, say: Callable[[str], None]) -> Posterior:

@@ -179,6 +179,13 @@ def test_links_between_pages_resolve(page):
         assert not anchor or anchor in headings(linked), f"{page.name}: {target}"
 
 
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda p: p.stem)
+def test_no_sentence_is_broken_into_a_list(page):
+    """Lists have stars: a line of prose that begins with a minus sign or a plus would be shown as one."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^ *[-+] .*", text, re.MULTILINE) == []
+
+
 def test_the_navigation_lists_every_page_once():
     listed = re.findall(r"^ +- [^:\n]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in PAGES)

@@ -27,6 +27,7 @@ NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 BOOLEANS = {b"true": b"1", b"false": b"0"}
 
 _NUMBER = re.compile(NUMBER.encode())
+_SEPARATED = re.compile(rb"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 _WHOLE = re.compile(rb"[+-]?[0-9]+(?:\.0*)?")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)")
 _MOST_ZEROS = 4300  # so that 1e999999 takes no megabyte
@@ -35,6 +36,11 @@ _MOST_ZEROS = 4300  # so that 1e999999 takes no megabyte
 def is_number(text: bytes) -> bool:
     """Whether ``text``, without white space around it, spells a number."""
     return _NUMBER.fullmatch(text) is not None
+
+
+def without_separators(text: bytes) -> bytes | None:
+    """A number with a comma before each three digits, as ``1,038,500.25``, without them; None for all other text."""
+    return text.replace(b",", b"") if _SEPARATED.fullmatch(text) else None
 
 
 def level_form(text: bytes) -> bytes | None:

@@ -19,10 +19,8 @@ def audit(
         typer.Option("-o", "--output", help="Where the page goes, an HTML file; or .json.", show_default=False),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", help="Runs of the mechanism on each of two data sets.")] = 2000,
-    n: Annotated[int, typer.Option("--n", help="Units of privacy in each made-up data set.")] = 10,
-    level: Annotated[
-        float, typer.Option("--level", help="The largest probability of accusing a mechanism that is right.")
-    ] = 1e-6,
+    n: Annotated[int, typer.Option("--n", help="How many rows, or people, each made-up data set has.")] = 10,
+    level: Annotated[float, typer.Option("--level", help="The probability of a false alarm, at most.")] = 1e-6,
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,

@@ -13,7 +13,7 @@ from tacit.errors import InputError, RefusedError, TacitError
 
 def bounds(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows: a CSV, Parquet or Arrow file.")],
-    column: Annotated[str, typer.Option("--column", help="The numeric column.")],
+    column: Annotated[str, typer.Option("--column", help="The column of numbers that needs bounds.")],
     within: Annotated[
         tuple[float, float],
         typer.Option("--within", metavar="LOW HIGH", help="A very wide range, which is right whatever the data are."),

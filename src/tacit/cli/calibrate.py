@@ -37,7 +37,7 @@ def calibrate(
     ] = None,
     public: Annotated[bool, typer.Option("--public", help="Everybody may see the rows of the table.")] = False,
     trials: Annotated[
-        int | None, typer.Option("--trials", help="How many releases: 500, or 100 of a table.", show_default=False)
+        int | None, typer.Option("--trials", help="How many releases: 500, or 100 with --table.", show_default=False)
     ] = None,
     method: Annotated[
         str | None, typer.Option("--method", help="Another sampler of the family.", show_default=False)
@@ -48,7 +48,7 @@ def calibrate(
         float | None,
         typer.Option(
             "--level",
-            help="The largest probability of accusing a posterior that is right: 0.001, or 0.01 of a table.",
+            help="The probability of a false alarm, at most: 0.001, or 0.01 with --table.",
             show_default=False,
         ),
     ] = None,

@@ -30,7 +30,7 @@ def collect(
     host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
-    """Collect randomised reports from people's own devices. Runs until stopped, keeps no address, may be killed."""
+    """Collect randomised reports from people's own devices. Runs until it is stopped, and keeps no addresses."""
     from tacit.collector.form import Form
     from tacit.collector.journal import Journal
     from tacit.collector.page import load_page

@@ -12,7 +12,7 @@ import typer
 from tacit.cli.shared import hushed, talk
 
 _Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done to standard error.")]
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and grave warnings alone, and no bar.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and grave warnings.")]
 
 
 class Commands(typer.Typer):

@@ -37,7 +37,7 @@ def show(
     key: Annotated[Path, typer.Argument(metavar="KEY", help="A public key, the file that ends in .pub.")],
     as_json: Json = False,
 ) -> None:
-    """Print the name that a public key calls itself, and its fingerprint. Compare it with its holder by telephone."""
+    """Print the name in a public key, and its fingerprint. Ask the owner by telephone if it is theirs."""
     from tacit.signing.keys import PublicKey
 
     found = PublicKey.load(key)

@@ -28,7 +28,7 @@ def predict(
     as_json: Json = False,
     as_tsv: Tsv = False,
 ) -> None:
-    """Predict the response at points that you say. All else is at the middle of its bounds, or at its first level."""
+    """Predict the response at points that you choose. Other columns are at mid-bounds, or at their first level."""
     import tacit
 
     check_form(as_json, as_tsv)

@@ -55,7 +55,7 @@ def screen(
     as_json: Json = False,
     as_tsv: Tsv = False,
 ) -> None:
-    """Spend a little on whether the plan fits the rows. Counts cells that are missing, unreadable, unknown, outside."""
+    """Find out whether the plan fits the rows, for a little privacy. Counts the cells that are not as declared."""
     import tacit
     from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine

@@ -6,9 +6,10 @@ Nothing here raises, warns or logs. What can not be read is missing, and missing
 
     [+-] digits [. [digits]] [e|E [+-] digits]        or        [+-] . digits [e|E [+-] digits]
 
-with ASCII digits. It takes the nearest float64. ``true`` is 1 and ``false`` is 0, in any case. Everything else is
-missing: an empty cell, ``nan``, ``inf``, ``NA``, ``1_000``, ``1,5``, hexadecimal, digits of other scripts, a date. So
-is a literal past the float64 range (``1e999``): no infinity and no NaN is ever a value.
+with ASCII digits. It takes the nearest float64. Commas between thousands are dropped where all of them stand there:
+``75,872`` and ``1,038,500.25``, and neither ``75,87`` nor ``1038,500``. ``true`` is 1 and ``false`` is 0, in any case.
+Everything else is missing: an empty cell, ``nan``, ``inf``, ``NA``, ``1_000``, ``1,5``, hexadecimal, digits of other
+scripts, a date. So is a literal past the float64 range (``1e999``): no infinity and no NaN is ever a value.
 
 **Numbers in typed cells.** Integers, floats, decimals and fractions take the nearest float64; true is 1, false is 0.
 Dates and timestamps are days since 1970-01-01 (UTC where a zone is known), durations are days, a time of day is a
@@ -34,7 +35,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from tacit._support.cell_forms import BOOLEANS, identifier_form, is_number, level_form
+from tacit._support.cell_forms import BOOLEANS, identifier_form, is_number, level_form, without_separators
 from tacit.schema import Category
 
 _DAY = timedelta(days=1)
@@ -47,7 +48,7 @@ def number_of_text(text: bytes) -> float:
     """The number that ``text`` spells, or NaN (missing)."""
     stripped = text.strip()
     if not is_number(stripped):
-        stripped = BOOLEANS.get(stripped.lower(), b"nan")
+        stripped = without_separators(stripped) or BOOLEANS.get(stripped.lower(), b"nan")
     number = float(stripped)
     return number if math.isfinite(number) else math.nan
 

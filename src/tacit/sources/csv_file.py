@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
+from tacit._support.cell_forms import SPACES
 from tacit.errors import expected
 from tacit.schema import Column, Gaps, Number, Schema, Screened
 from tacit.sources.base import (
@@ -32,6 +33,7 @@ from tacit.sources.classes import parse_text
 from tacit.sources.lines import split_block, split_line
 
 _SEMICOLON = b";"
+_SEPARATED = rf"\A[{SPACES}]*[+-]?[0-9]{{1,3}}(?:\.[0-9]{{3}})+,[0-9]*[{SPACES}]*\z"
 _BLOCK_BYTES = 2**22
 _PIECE_BYTES = 2**25
 _HEADER_BYTES = 2**20
@@ -55,7 +57,8 @@ class CsvFile(Source):
 
     Spreadsheets of many countries write semicolons between cells, because a comma is their decimal point. The header
     line alone decides (`delimiter_of`): it holds names and no row. In such a file a comma in a cell of a number counts
-    as a point, each cell by itself, so that ``1,5`` is 1.5, ``1.5`` too, and ``1.234,5`` is no number.
+    as a point, each cell by itself, so that ``1,5`` is 1.5 and ``1.5`` too. Points between thousands are dropped where
+    a comma follows them, so that ``1.234,5`` is 1234.5; alone, ``1.234`` is a little more than 1.
     """
 
     path: Path
@@ -140,7 +143,11 @@ def _parse_block(block: bytes, delimiter: bytes, fields: dict[str, int], schema:
 def _with_points(cells: pa.Array, column: Column) -> pa.Array:
     """Decimal commas as points, in cells of a number. Levels and identifiers stay as they are."""
     declared = column.column if isinstance(column, Screened | Gaps) else column
-    return _kernels.replace_substring(cells, ",", ".") if isinstance(declared, Number) else cells
+    if not isinstance(declared, Number):
+        return cells
+    separated = _kernels.match_substring_regex(cells, _SEPARATED)
+    whole = _kernels.if_else(separated, _kernels.replace_substring(cells, ".", ""), cells)
+    return _kernels.replace_substring(whole, ",", ".")
 
 
 def delimiter_of(header: bytes) -> bytes:
