@@ -5,9 +5,11 @@
     python benchmarks/varying.py time "cost ~ (1 | clinic)" --groups 1000 --rows 200000
     python benchmarks/varying.py show ranks
 
-`ranks` draws parameters from a prior that keeps rows inside the bounds, `gain` gives the levels a spread of half of
-``--sigma``. Both write one file for each of the ``--parts`` that are run beside each other (``--part 0`` and so on),
-and stop after ``--seconds``. Rows, noise and chains follow from the number of the trial.
+`ranks` draws parameters from a prior that keeps nearly all rows inside the bounds; those outside are summed as they
+are, since clamping is no part of the model. `gain` gives the levels a spread of half of ``--sigma``. Both write one
+file for each of the ``--parts`` that are run beside each other (``--part 0`` and so on), and stop after ``--seconds``.
+Rows, noise and chains follow from the number of the trial. On a GPU run many trials at once, with trajectories of one
+length: ``--batch 250 --leapfrogs 32``.
 """
 
 from __future__ import annotations
@@ -19,20 +21,23 @@ from typing import Any
 
 import jax
 import numpy as np
+from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
 import tacit
 from tacit.infer import problem_of
 from tacit.runtime.chain import SamplerSettings
+from tacit.statistics.group_gram import GroupGram
 
 PRIOR = {"level": 0.2, "slope": 0.15, "spread": 0.12, "sigma": 0.15}
 KEPT = 100  # draws of a trial, KEEP apart
-KEEP, WARMUP = 4, 400
+KEEP = 4
 
 
 def plan_of(said: Any) -> tacit.Plan:
     """Everything in mapped units."""
     levels = [f"c{i}" for i in range(said.groups)]
-    schema = tacit.Schema(cost=(-1, 1), age=(-1, 1), sex=["f", "m"], smokes=["no", "yes"], clinic=levels)
+    old = ["18-34", "35-64", "65-90"]
+    schema = tacit.Schema(cost=(-1, 1), age=(-1, 1), old=old, sex=["f", "m"], smokes=["no", "yes"], clinic=levels)
     family = tacit.VaryingLogisticRegression if said.formula.startswith("smokes") else tacit.VaryingRegression
     return tacit.Plan(family(said.formula), schema, tacit.PureDP(said.epsilon))
 
@@ -52,18 +57,28 @@ def parsed(plan: tacit.Plan, rows: Any) -> dict[str, Any]:
     return found
 
 
-def released(plan: tacit.Plan, rows: Any, rng: Any) -> Any:
+def released(plan: tacit.Plan, rows: Any, rng: Any, *, clamped: bool = True) -> Any:
     """The sums of raw ``rows`` with the noise of the plan, in real units."""
-    noise, statistic = plan.noise(), plan.statistic()
-    sums = np.array(statistic.batch_sum(parsed(plan, rows)), float)
-    return (sums + rng.laplace(size=len(sums)) * np.array(noise.scales)) / statistic.unit
+    noise, statistic, cells = plan.noise(), plan.statistic(), parsed(plan, rows)
+    if clamped or not isinstance(statistic, GroupGram):
+        sums = np.array(statistic.batch_sum(cells), float) / statistic.unit
+    else:
+        v = [column.values(cells, statistic.steps) / statistic.steps for column in statistic.design]
+        v.append(np.asarray(rows["cost"], float))
+        parts = [(1 - v[-1]) / 2, (1 + v[-1]) / 2, *(v[j] for j in statistic.single)]
+        parts += [v[j] * v[k] for j, k in statistic.block]
+        group = statistic.by.codes(cells)
+        blocks = np.stack([np.bincount(group, weights=part, minlength=statistic.by.size) for part in parts], axis=1)
+        sums = np.append(blocks.reshape(-1), [v[j] @ v[k] for j, k in statistic.pooled])
+    return sums + rng.laplace(size=len(sums)) * np.array(noise.scales) / statistic.unit
 
 
 def given(plan: tacit.Plan, said: Any, rng: Any) -> tuple[Any, Any]:
     """Parameters and rows of one trial: from the prior, or with a spread of half of sigma and groups of one size."""
     model, schema = plan.model, plan.schema
     if said.what == "ranks":
-        return model.draw_together(problem_of(plan, prior_of(said), said.rows).prior, schema, said.rows, rng)
+        found = model.draw_parameters(problem_of(plan, prior_of(said), said.rows).prior, schema, rng)
+        return found, model.draw_rows(found, schema, said.rows, rng)
     found = model.draw_parameters(model.default_prior(schema), schema, rng)
     found |= {"theta": np.full(len(found["theta"]), 0.1), "sigma": said.sigma, "spread": said.sigma / 2}
     for name in ("effect", "slope_effect"):
@@ -87,28 +102,44 @@ def chain_of(plan: tacit.Plan, said: Any, settings: SamplerSettings) -> Any:
 def trials(said: Any) -> None:
     """The trials of one part: ranks of true values among draws, errors, and whether 90% intervals hold."""
     plan, began, kept = plan_of(said), time.perf_counter(), []
-    chain = chain_of(plan, said, SamplerSettings(WARMUP, KEPT * KEEP))
-    for trial in range(said.part, said.trials, said.parts):
+    chain = chain_of(plan, said, SamplerSettings(said.warmup, KEPT * KEEP, said.leapfrogs or None))
+    chain = jax.jit(jax.vmap(chain)) if said.batch > 1 else chain
+    mine = range(said.part, said.trials, said.parts)
+    for first in range(0, len(mine), said.batch):
         if kept and time.perf_counter() - began > said.seconds:
             break
-        rng = np.random.default_rng([said.seed, trial])
-        truth, rows = given(plan, said, rng)
-        z = released(plan, rows, rng)
-        draws, info = chain(jax.random.key(trial), z)
-        row: dict[str, Any] = {"diverging": float(np.mean(info["diverging"]))}
-        for name, drawn in draws.items():
-            if name in truth:
-                values, true = np.asarray(drawn), np.asarray(truth[name])
-                low, high = np.quantile(values, [0.05, 0.95], axis=0)
-                row[f"rank {name}"] = (values[::KEEP] < true).sum(axis=0)
-                row[f"held {name}"] = (low <= true) & (true <= high)
-                row[f"error {name}"] = values.mean(axis=0) - true
-        if "group_mean" in truth:
-            parts = z[: plan.statistic().width * said.groups].reshape(said.groups, -1)[:, :2]
-            row["error alone"] = (parts[:, 1] - parts[:, 0]) / np.maximum(parts.sum(axis=1), 1) - truth["group_mean"]
-        kept.append(row)
-        np.savez(f"{said.out}.{said.part}.npz", **{name: np.array([one[name] for one in kept]) for name in row})
-    print(said.part, len(kept), "trials in", round(time.perf_counter() - began, 1), "s", flush=True)
+        these = mine[first : first + said.batch]
+        rngs = [np.random.default_rng([said.seed, trial]) for trial in these]
+        made = [given(plan, said, rng) for rng in rngs]
+        zs = [
+            released(plan, rows, rng, clamped=said.what != "ranks") for (_, rows), rng in zip(made, rngs, strict=True)
+        ]
+        keys = jax.vmap(jax.random.key)(np.array(these))
+        found = chain(keys, np.array(zs)) if said.batch > 1 else jax.tree.map(lambda a: a[None], chain(keys[0], zs[0]))
+        draws, info = jax.tree.map(np.asarray, found)
+        for i, (truth, _) in enumerate(made):
+            one = ({name: values[i] for name, values in what.items()} for what in (draws, info))
+            kept.append(row_of(plan, said, truth, zs[i], *one))
+        np.savez(f"{said.out}.{said.part}.npz", **{name: np.array([one[name] for one in kept]) for name in kept[0]})
+        print(said.part, len(kept), "trials in", round(time.perf_counter() - began, 1), "s", flush=True)
+
+
+def row_of(plan: tacit.Plan, said: Any, truth: Any, z: Any, draws: Any, info: Any) -> dict[str, Any]:
+    """What is kept of one trial."""
+    row: dict[str, Any] = {"diverging": float(np.mean(info["diverging"])), "steps": float(np.mean(info["n_steps"]))}
+    for name, values in draws.items():
+        if name in truth:
+            true = np.asarray(truth[name])
+            low, high = np.quantile(values, [0.05, 0.95], axis=0)
+            row[f"rank {name}"] = (values[::KEEP] < true).sum(axis=0)
+            row[f"held {name}"] = (low <= true) & (true <= high)
+            row[f"error {name}"] = values.mean(axis=0) - true
+            row[f"sd {name}"] = values.std(axis=0)
+            row[f"size {name}"] = effective_sample_size(values[None])
+    if "group_mean" in truth:
+        parts = z[: plan.statistic().width * said.groups].reshape(said.groups, -1)[:, :2]
+        row["error alone"] = (parts[:, 1] - parts[:, 0]) / np.maximum(parts.sum(axis=1), 1) - truth["group_mean"]
+    return row
 
 
 def show(said: Any) -> None:
@@ -118,6 +149,7 @@ def show(said: Any) -> None:
     files = [np.load(path) for path in sorted(Path().glob(f"{said.out}.*.npz"))]
     found = {name: np.concatenate([one[name] for one in files]) for name in files[0]}
     print("trials", len(found["diverging"]), "diverging", round(found["diverging"].mean(), 5))
+    print("steps", round(found["steps"].mean(), 1))
     rng, least = np.random.default_rng(0), {}
     for name in (name.removeprefix("rank ") for name in found if name.startswith("rank ")):
         shares = (found[f"rank {name}"] + rng.random(found[f"rank {name}"].shape)) / (KEPT + 1)
@@ -130,6 +162,8 @@ def show(said: Any) -> None:
         print(
             f"{name}: least p {min(p):.4f} of {len(p)}; 90% held {held:.3f}; error {rmse:.4f}; tenths {tenths.round(3)}"
         )
+        size = np.quantile(found[f"size {name}"], [0.01, 0.1, 0.5])
+        print(f"  effective draws (worst 1% and 10%, median) {size.round()}")
     print("least p of all", round(min(least.values()), 4))
     if "error alone" not in found:
         return
@@ -142,15 +176,22 @@ def timed(said: Any) -> None:
     plan = plan_of(said)
     truth, rows = given(plan, said, np.random.default_rng(said.seed))
     z = released(plan, rows, np.random.default_rng(said.seed + 1))
-    chain = chain_of(plan, said, SamplerSettings(500, 500))
+    chain = chain_of(plan, said, SamplerSettings(said.warmup, KEPT * KEEP, said.leapfrogs or None))
     many = jax.jit(jax.vmap(chain, in_axes=(0, None)))
+    keys = jax.random.split(jax.random.key(said.seed), 4)
     for what in ("with compiling", "alone"):
         began = time.perf_counter()
-        draws, info = jax.block_until_ready(many(jax.random.split(jax.random.key(said.seed), 4), z))
+        draws, info = jax.block_until_ready(many(keys, z))
         print(what, round(time.perf_counter() - began, 1), "s on", jax.devices()[0].device_kind, flush=True)
-    error = np.asarray(draws["group_mean"]).mean(axis=(0, 1)) - truth["group_mean"]
+    mean = "group_mean" if "group_mean" in truth else "group_share"
+    error = np.asarray(draws[mean]).mean(axis=(0, 1)) - truth[mean]
     print("steps", float(np.mean(info["n_steps"])), "diverging", float(np.mean(info["diverging"])))
-    print("spread of each chain", np.asarray(draws["spread"]).mean(axis=1), "error", np.sqrt(np.mean(error**2)))
+    for name in (mean, "spread", "sigma", "theta"):
+        if name in draws:
+            values = np.asarray(draws[name])
+            size, rhat = np.min(effective_sample_size(values)), np.max(split_gelman_rubin(values))
+            print(name, "least effective draws", round(float(size)), "largest R-hat", round(float(rhat), 3))
+    print("error", np.sqrt(np.mean(error**2)), "largest count", np.asarray(draws.get("count", np.zeros(1))).max())
 
 
 if __name__ == "__main__":
@@ -158,6 +199,8 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=["ranks", "gain", "time", "show"])
     parser.add_argument("formula")
     for name, default in (("groups", 50), ("rows", 10_000), ("trials", 500), ("seed", 0), ("part", 0), ("parts", 1)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    for name, default in (("warmup", 400), ("batch", 1), ("leapfrogs", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     for name, number in (("epsilon", 0.5), ("sigma", 0.1), ("seconds", 1e9)):
         parser.add_argument(f"--{name}", type=float, default=number)

@@ -76,7 +76,7 @@ def main(said: Any) -> None:
     for trial in range(said.trials):
         rng = np.random.default_rng([said.seed, trial])
         truth, rows = given(plan, said, rng)
-        made = known_posterior(plan, truth, rows, released(plan, rows, rng), rng)
+        made = known_posterior(plan, truth, rows, released(plan, rows, rng, clamped=False), rng)
         for name in set(made) & set(truth):
             low, high = np.quantile(made[name], [0.05, 0.95], axis=0)
             held.setdefault(name, []).append(np.mean((low <= truth[name]) & (truth[name] <= high)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ import tacit
 from tacit.infer import problem_of
 from tacit.models.varying_layout import group_sums
 from tacit.samplers.group_sums import Seen, log_among
+from tacit.samplers.varying_effects import _Posterior
 
 SCHEMA = tacit.Schema(y=(0, 10), x=(0, 1), w=(-2, 5), kind=["a", "b", "c"], g=["p", "q", "r"])
 
@@ -54,3 +58,29 @@ def test_releases_of_the_same_rows_are_their_mean_and_a_constant():
     for exact in (-3.0, 0.0, 5.0):
         both = log_normal(z - exact, variances).sum()
         assert np.isclose(both - log_normal(2.0 - exact, 2 / 3), left)
+
+
+def test_sizes_add_up_to_the_public_number_of_rows_and_are_uniform():
+    """Exact: in terms of all sizes but one and of the sum of the coordinates, the density is what was seen of the sizes
+    times a normal density of that sum, up to a constant. Planted fault: without the volume of the sum it is not.
+    """
+    rows, size_sd, start = 100.0, np.array([4.0, 2.0, 9.0]), np.array([10.0, 3.0, 7.0])
+    own = SimpleNamespace(start=SimpleNamespace(size=start, size_sd=size_sd), problem=SimpleNamespace(groups=3), n=rows)
+    seen = SimpleNamespace(log_sizes=lambda n: -jnp.sum((n - jnp.array([50.0, 20.0, 40.0])) ** 2 / size_sd**2) / 2)
+
+    def apart(t):
+        def places(size):
+            m = size_sd * jax.nn.softplus(start + size)
+            return jnp.append(_Posterior._sizes(own, {"size": size}, seen)[1][:-1], jnp.sum(m))
+
+        value, n = _Posterior._sizes(own, {"size": t}, seen)
+        total = places(t)[-1]
+        assert np.isclose(jnp.sum(n), rows)
+        volume = jnp.linalg.slogdet(jax.jacfwd(places)(t))[1]
+        expected = seen.log_sizes(n) - (total - rows) ** 2 / np.sum(size_sd**2) / 2
+        return np.array([value - volume - expected, total])
+
+    with jax.enable_x64(True):
+        found = np.array([apart(jnp.array(t)) for t in ([0.0, 0.0, 0.0], [1.0, -2.0, 0.5], [-3.0, 4.0, 1.0])])
+    assert np.ptp(found[:, 0]) < 1e-9
+    assert np.ptp(found[:, 0] + 2 * np.log(found[:, 1])) > 0.01

@@ -269,7 +269,8 @@ def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
     known = group_sums(problem)
     quiet = np.full_like(known.noises.scales, _NAIVE)
     noises = replace(known.noises, scales=quiet, spreads=quiet, laplace=(False,))
-    chain, end = _chain(problem, replace(known, noises=noises), settings), known.width * known.groups
+    # Released sizes, taken for exact, do not add up to n.
+    chain, end = _chain(problem, replace(known, noises=noises, n=None), settings), known.width * known.groups
 
     def taken(key: Any, released: Any) -> tuple[Arrays, Arrays]:
         blocks = released[:end].reshape(known.groups, known.width)

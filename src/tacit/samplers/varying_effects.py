@@ -15,13 +15,14 @@ all rows: they are integrated out, noise and all. So no coordinate has a scale t
 Then sums, and effects given sums, are drawn from their normal distributions (Matheron's rule: a draw given what the
 groups say, moved by what the sums over all rows say more).
 
-Prior: sizes are shares of n rows, uniform on the simplex, each with its own density (1 - n_g / n)^(G - 2); that they
-add up to n is left out. Where n is not public it is flat, so that sizes have the density Gamma(n + 1) / Gamma(n + G) at
-their sum n. Omega / n is inverse Wishart. An empty group has no line to take off, so the residual degrees are the sum
-of n_g^2 / (n_g + q), with those that c would have: it is given about its mean.
+Prior: sizes are shares of n rows, uniform on the simplex. Where n is not public it is flat, so that sizes have the
+density Gamma(n + 1) / Gamma(n + G) at their sum n. Omega / n is inverse Wishart. An empty group has no line to take
+off, so the residual degrees are the sum of n_g^2 / (n_g + q), with those that c would have: it is given about its mean.
 
-Sizes are positive by softplus, in units of their noise; a spread is the size of a real number, which passes through 0;
-rss, and the means and scatters of a slope, are standard normal around where the rest and the release have them.
+Sizes are positive by softplus, in units of their noise. Where n is public they are numbers m_g of that kind over their
+sum, times n, and the sum, which then says nothing, is normal: with m = (sum) p its volume is (sum)^(G - 1). A spread is
+the size of a real number, which passes through 0; rss, and the means and scatters of a slope, are standard normal
+around where the rest and the release have them.
 """
 
 from __future__ import annotations
@@ -173,13 +174,13 @@ class _Posterior:
     def _sizes(self, t: Arrays, seen: Seen) -> tuple[Any, Any]:
         """The sizes of the groups."""
         start, groups = self.start, self.problem.groups
-        n = start.size_sd * jax.nn.softplus(start.size + t["size"])
-        value = jnp.sum(jax.nn.log_sigmoid(start.size + t["size"])) + seen.log_sizes(n)
+        m = start.size_sd * jax.nn.softplus(start.size + t["size"])
+        value, total = jnp.sum(jax.nn.log_sigmoid(start.size + t["size"])), jnp.sum(m)
         if self.n is None:
-            return value - log_gamma_ratio(jnp.sum(n), float(groups)), n
-        share = n / self.n
-        value += (groups - 2) * jnp.sum(jnp.log1p(-jnp.minimum(share, 1 - 1e-9)))
-        return value - 1e6 * jnp.sum(jnp.maximum(share - 1, 0.0)), n
+            return value + seen.log_sizes(m) - log_gamma_ratio(total, float(groups)), m
+        n = m * (self.n / total)
+        free = ((total - self.n) ** 2 / jnp.sum(start.size_sd**2)) / 2 + (groups - 1) * jnp.log(total)
+        return value + seen.log_sizes(n) - free, n
 
     def _slope(self, t: Arrays, n: Any) -> tuple[Any, Any, Any]:
         """Mean and scatter of the slope's column in each group: the log density, sum zz', and its root."""
