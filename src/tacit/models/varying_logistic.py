@@ -17,7 +17,7 @@ from tacit.models.groups import MOST_GROUPS
 from tacit.models.model import Example, Method, Prior, Problem
 from tacit.models.regression import Regression
 from tacit.models.score_rows import draw_columns, raw_cells
-from tacit.models.support import POSITIVE, SHARES
+from tacit.models.support import POSITIVE, SHARE
 from tacit.models.varying_logistic_prior import VaryingLogisticPrior
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.schema import Category, Schema
@@ -194,7 +194,7 @@ class VaryingLogisticRegression(Regression):
     @property
     def supports(self) -> Mapping[str, str]:
         """Where the draws lie."""
-        return {"group_share": SHARES, "spread": POSITIVE}
+        return {"group_share": SHARE, "spread": POSITIVE}
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """The share of each level, beside what it follows from."""
