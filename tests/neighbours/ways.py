@@ -25,10 +25,10 @@ def _exactly(calibrated: NoisySums, collected: Any, n: int, entropy: Any) -> tup
     return tuple(collected.totals)
 
 
-def _released(data: Any, plan: tacit.Plan, **options: Any) -> Found:
+def _released(data: Any, plan: tacit.Plan, engine: Any = None, **options: Any) -> Found:
     """A release whose noise is left out, so that the exact sums come through the whole of it."""
     with mock.patch.object(NoisySums, "cross", _exactly):
-        release = tacit.privatize(data, plan, engine=Threads(1), **options)
+        release = tacit.privatize(data, plan, engine=engine or Threads(1), **options)
     return release.n, release.values
 
 
@@ -39,11 +39,11 @@ def _ledger(path: Path, plan: tacit.Plan) -> tacit.Ledger:
     return ledger
 
 
-def by_privatize(data: Any, plan: tacit.Plan, progress: Any) -> Found:
-    """Paid by a ledger, which must tell as little."""
+def by_privatize(data: Any, plan: tacit.Plan, progress: Any, engine: Any = None) -> Found:
+    """Paid by a ledger, which must tell as little; on ``engine``."""
     with tempfile.TemporaryDirectory(dir=ROOT) as place:
         ledger = _ledger(Path(place) / "ledger.db", plan)
-        found = _released(data, plan, ledger=ledger, dataset="rows", progress=progress)
+        found = _released(data, plan, engine, ledger=ledger, dataset="rows", progress=progress)
         print(len(ledger.entries("rows")), ledger.left("rows"))
     return found
 

@@ -153,7 +153,7 @@ class VaryingLogisticRegression(Regression):
     def methods(self) -> Mapping[str, Method]:
         """The counts summed out, group by group; and the released counts taken for the exact ones."""
         return {
-            "by-group": Method(_by_group, thin=2, papers=(HOFFMAN_2014,)),
+            "by-group": Method(_by_group, thin=2, unknown_n=True, papers=(HOFFMAN_2014,)),
             "naive": Method(_naive, thin=2),
         }
 
@@ -222,8 +222,8 @@ def _chain(problem: Problem, scales: Any, settings: SamplerSettings, *, laplace:
     model, prior, (site,) = problem.model, problem.prior, problem.sites
     assert isinstance(model, VaryingLogisticRegression)
     assert isinstance(prior, VaryingLogisticPrior)
-    assert site.n is not None
-    known = GroupCounts(float(site.n), scales[0].reshape(-1, 2), laplace, model.cell_design(problem.schema))
+    own = scales[0][: len(problem.statistic.entries)].reshape(-1, 2)
+    known = GroupCounts(None if site.n is None else float(site.n), own, laplace, model.cell_design(problem.schema))
     return varying_shares_chain(known, SharesPrior(prior.level, prior.slope, prior.spread), settings)
 
 

@@ -56,7 +56,7 @@ from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowD
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
-from tacit.samplers.latent_rows import rows_around, rows_at
+from tacit.samplers.latent_rows import laplace_rows_at, rows_around, rows_at
 
 _LEAST_ROWS = 1.0  # where n is not public
 _ROUNDS, _STEPS = 3, 12  # of Gauss-Newton; the precision of z is renewed with each round
@@ -183,8 +183,10 @@ def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: Sampl
     own, size = coordinates.size, coordinates.size + sites * latent
 
     def rows(t: Any, near: Any) -> tuple[Any, Any]:
-        """n of every site, and the log of the volume that it has where it is unknown; ``near``: `rows_at`."""
-        return rows_at(t[own:size], near[0], near[1], _LEAST_ROWS) if latent else (known, jnp.zeros(()))
+        """n of every site, and the log of the volume that it has where it is unknown; ``near``: `rows_around`."""
+        if not latent:
+            return known, jnp.zeros(())
+        return (laplace_rows_at if problem.laplace else rows_at)(t[own:size], near, known, _LEAST_ROWS)
 
     def expected_sums(t: Any, near: Any) -> Any:
         theta, n = coordinates.theta(t[:own]), rows(t, near)[0]
@@ -209,7 +211,7 @@ def marginal_chain(problem: SiteSums, prior: GlmPriorParameters, settings: Sampl
         numbers, near = released.reshape(sites, -1), ()
         z, counts = numbers[:, :entries], numbers[:, -1]
         if latent:
-            near = (rows_around(counts, known, _LEAST_ROWS), known * (math.sqrt(2) if problem.laplace else 1.0))
+            near = rows_around(counts, known * (math.sqrt(2) if problem.laplace else 1.0), _LEAST_ROWS)
         peak, information, variances = _peak(
             z, lambda t: expected_sums(t, near), lambda t: moments(t, near), size, scales, laplace=problem.laplace
         )

@@ -10,7 +10,9 @@ two counts are Poisson numbers with means m (1 - p) and m p, independent of each
 
 and A and B are tables of one number. Sums over a are exact where the noise is narrow enough to list all a; else the
 Poisson distribution is normal, and its convolution with the noise has a closed form. Sizes are shares of n rows,
-uniform on the simplex, each with its own density (1 - m / n)^(cells - 2): that they add up to n is left out.
+uniform on the simplex, each with its own density (1 - m / n)^(cells - 2): that they add up to n is left out. Where n is
+not public the total is flat, and sizes are independent given a rate (`latent_sizes`), one more of the few numbers; at
+the end the counts of all cells are drawn, and n is their sum.
 
 L is a table over eta. That of a group over e is the product of those of its cells, at e + x_c'beta, each interpolated
 in its logarithm; the places of e move with beta to where the cells say that e is. It is linear between its places, so
@@ -21,7 +23,7 @@ e_g is drawn from its own table given them. No coordinate belongs to a group, so
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -33,21 +35,23 @@ from jax.scipy.special import gammaln, log_ndtr, ndtr, ndtri, xlogy
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
 from tacit.samplers.hmc_kernel import explore
+from tacit.samplers.latent_sizes import Rate, draw_counts, log_both
 
 _ETAS, _SIZES, _MEANS = 128, 96, 256  # places of the tables of L, of its integral over m, and of A and B
 _PLACES = 160  # of a group's table where it has several cells
 _LISTED = 512  # counts that a sum over all of them has; wider noise takes the normal distribution
 _SDS, _FARTHEST = 8.0, 12.0  # how far the table of L reaches: in its sds, and at most in log odds
 _REACH = 14.0  # scales of noise
+_LEAST_LOG = -1e4  # of a table, in place of minus infinity
 
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """What is known beside a release: ``n`` rows; the scale of the noise on both counts (cells of all groups, 2); the
-    design ``x`` (cells of a group, coefficients) without the constant.
+    """What is known beside a release: ``n`` rows, or None; the scale of the noise on both counts (cells of all groups,
+    2); the design ``x`` (cells of a group, coefficients) without the constant.
     """
 
-    n: float
+    n: float | None
     scales: Any
     laplace: bool
     x: Any = field(default_factory=lambda: np.zeros((1, 0)))
@@ -67,15 +71,36 @@ class SharesPrior:
 
 
 def varying_shares_chain(problem: GroupCounts, prior: SharesPrior, settings: SamplerSettings) -> Chain:
-    """Draws of ``theta``, ``spread``, and by group of ``effect`` and ``group_share``, in a row of zeros of x."""
+    """Draws of ``theta``, ``spread``, and by group of ``effect`` and ``group_share``, in a row of zeros of x; of ``n``
+    where it is latent.
+    """
     count, k = problem.x.shape
-    groups = len(problem.scales) // count
-    scales, n = argument(problem.scales), argument([problem.n])
+    groups, latent = len(problem.scales) // count, problem.n is None
+    scales, n = argument(problem.scales), argument([problem.n or 1.0])
+    every = groups * count
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        z = released.reshape(groups * count, 2)
-        etas, values = jax.lax.map(lambda one: _table(problem, one[0], one[1], n[0], groups * count), (z, scales))
-        cells = _Cells.of(problem.x, etas.reshape(groups, count, -1), values.reshape(groups, count, -1))
+        z = released.reshape(every, 2)
+        rate = Rate.of(z, (2.0 if problem.laplace else 1.0) * jnp.sum(scales**2), every)
+
+        def log_sizes(m: Any) -> Any:
+            """The log density of the size of a cell: one where n is known, else for each node of the rate."""
+            if latent:
+                return -rate.nodes[:, None] * m
+            return jnp.where(m < n, (every - 2) * jnp.log1p(-jnp.minimum(m / n, 1 - 1e-9)), -jnp.inf)[None]
+
+        etas, logs, sizes = jax.lax.map(lambda one: _table(problem, *one, log_sizes), (z, scales))
+        whole = _Cells.of(problem.x, etas.reshape(groups, count, -1), logs[:, 0].reshape(groups, count, -1))
+
+        def cells_at(t: Any) -> tuple[_Cells, Any, Any]:
+            """The cells, what else is in the log density, and log r."""
+            if not latent:
+                return whole, 0.0, 0.0
+            log_rate, volume, weights = rate.at(0.4 * t["rate"])
+            found = whole.with_logs(jnp.einsum("k,ckp->cp", weights, logs).reshape(groups, count, -1))
+            return found, volume + (every - 1) * log_rate, log_rate
+
+        cells = cells_at({"rate": 0.0})[0]
         about, root = cells.start(prior.slope)
         middles = cells.places(about)[0]
         centre = jnp.clip(jnp.mean(middles), -6.0, 6.0)
@@ -86,33 +111,41 @@ def varying_shares_chain(problem: GroupCounts, prior: SharesPrior, settings: Sam
 
         def log_density(t: Any) -> Any:
             alpha, beta, spread = named(t)
+            cells, of_rate, _ = cells_at(t)
             etas, values, log_scale = cells.by_group(beta)
             held = jnp.sum(_pieces(etas, values, alpha, jnp.abs(spread) + 1e-6)[0], axis=1)
             found = jnp.sum(jnp.log(jnp.maximum(held, 1e-300)) + log_scale) - jnp.sum((beta / prior.slope) ** 2) / 2
-            return found - (alpha / prior.level) ** 2 / 2 - (spread / prior.spread) ** 2 / 2
+            return of_rate + found - (alpha / prior.level) ** 2 / 2 - (spread / prior.spread) ** 2 / 2
 
         for_start, for_chain, for_draws = jax.random.split(key, 3)
         normal = jax.random.normal(for_start, (2 + k,))
         start = {"alpha": 0.3 * normal[0], "spread": 1.5 + 0.3 * normal[1]}
         start |= {"beta": 0.3 * normal[2:]} if k else {}
+        start |= {"rate": jnp.zeros(())} if latent else {}
         positions, info = explore(for_chain, log_density, start, settings, target=0.9, dense=k > 0)
 
         def draw(one: Any) -> Arrays:
             t, key = one
             alpha, beta, spread = named(t)
             spread = jnp.abs(spread) + 1e-6
+            cells, _, log_rate = cells_at(t)
             masses, ends = _pieces(*cells.by_group(beta)[:2], alpha, spread)
-            for_piece, for_place = jax.random.split(key)
+            for_piece, for_place, *for_counts = jax.random.split(key, 2 + latent)
             piece = jax.random.categorical(for_piece, jnp.log(jnp.maximum(masses, 1e-300)), axis=1)[:, None]
             low, high = (jnp.take_along_axis(one, piece, axis=1)[:, 0] for one in (ends[:, :-1], ends[:, 1:]))
             between = jax.random.uniform(for_place, (groups,), minval=1e-12, maxval=1 - 1e-12)
             eta = alpha + spread * _truncated((low - alpha) / spread, (high - alpha) / spread, between)
-            return {
+            found = {
                 "theta": jnp.concatenate([alpha[None], beta]),
                 "spread": spread,
                 "effect": eta - alpha,
                 "group_share": jax.nn.sigmoid(eta),
             }
+            if not latent:
+                return found
+            of_cells = (eta[:, None] + problem.x @ beta).reshape(-1)
+            counts = draw_counts(for_counts[0], problem, (z, scales), sizes, of_cells, jnp.exp(log_rate))
+            return {**found, "n": jnp.sum(counts)}
 
         keys = jax.random.split(for_draws, settings.draws)
         return jax.lax.map(draw, (positions, keys), batch_size=16), info
@@ -128,16 +161,18 @@ class _Cells:
 
     x: Any
     etas: Any
-    values: Any
     logs: Any
     middle: Any
     weight: Any
 
     @staticmethod
-    def of(x: Any, etas: Any, values: Any) -> _Cells:
-        logs = jnp.log(jnp.maximum(values, 1e-300))
+    def of(x: Any, etas: Any, logs: Any) -> _Cells:
         wide = (etas[..., -1] - etas[..., 0]) / (2 * _SDS)
-        return _Cells(x, etas, values, logs, jnp.mean(etas[..., [0, -1]], axis=-1), wide**-2)
+        return _Cells(x, etas, jnp.maximum(logs, _LEAST_LOG), jnp.mean(etas[..., [0, -1]], axis=-1), wide**-2)
+
+    def with_logs(self, logs: Any) -> _Cells:
+        """The same with other tables at the same places."""
+        return replace(self, logs=logs)
 
     def start(self, slope: float) -> tuple[Any, Any]:
         """About where beta is, and a root of its covariance: least squares with a number of its own for each group."""
@@ -159,7 +194,8 @@ class _Cells:
     def by_group(self, beta: Any) -> tuple[Any, Any, Any]:
         """The places of e in each group, the likelihood there over its largest value, and the logarithm of that."""
         if len(self.x) == 1:
-            return self.etas[:, 0], self.values[:, 0], jnp.zeros(len(self.etas))
+            largest = jax.lax.stop_gradient(jnp.max(self.logs[:, 0], axis=1))
+            return self.etas[:, 0], jnp.exp(self.logs[:, 0] - largest[:, None]), largest
         middle, wide = self.places(beta)
         low = jnp.clip(middle - _SDS * wide, -_FARTHEST, _FARTHEST - 1)
         high = jnp.clip(middle + _SDS * wide, 1 - _FARTHEST, _FARTHEST)
@@ -195,8 +231,10 @@ def _truncated(low: Any, high: Any, uniform: Any) -> Any:
     return jnp.where(turned, -found, found)
 
 
-def _table(problem: GroupCounts, z: Any, scales: Any, rows: Any, groups: int) -> tuple[Any, Any]:
-    """The places of eta of one group and its likelihood there, the largest 1."""
+def _table(problem: GroupCounts, z: Any, scales: Any, log_sizes: Any) -> tuple[Any, Any, Any]:
+    """The places of eta of one cell, and ln L there (densities of its size, places) for each of ``log_sizes`` of m;
+    then the places of the root of m, and the tables of `_log_count` of both counts.
+    """
     variance = (2.0 if problem.laplace else 1.0) * scales**2
     held = jnp.maximum(z, 0.0)
     # About where the log odds are and how well the counts say it.
@@ -212,15 +250,9 @@ def _table(problem: GroupCounts, z: Any, scales: Any, rows: Any, groups: int) ->
     sd = jnp.sqrt(jnp.sum(variance) + size)
     least, most = jnp.maximum(jnp.sum(z) - 10 * sd, 0.0), jnp.maximum(jnp.sum(z), 0.0) + 10 * sd + 5.0
     roots = jnp.linspace(jnp.sqrt(least), jnp.sqrt(most), _SIZES)
-    m = roots**2
-    p = jax.nn.sigmoid(etas)[:, None]
-    logs = sum(
-        jnp.interp(jnp.sqrt(m * part), *table, left=-1e3, right=-1e3)
-        for part, table in zip((1 - p, p), tables, strict=True)
-    )
-    logs = logs + (groups - 2) * jnp.log1p(-jnp.minimum(m / rows, 1 - 1e-9)) + jnp.log(roots + 1e-12)
-    found = jax.nn.logsumexp(jnp.where(m < rows, logs, -jnp.inf), axis=1)
-    return etas, jnp.exp(found - jnp.max(found))
+    logs = log_both(jax.nn.sigmoid(etas)[:, None], roots, tables)
+    found = jax.lax.map(lambda own: jax.nn.logsumexp(logs + own, axis=1), log_sizes(roots**2))
+    return etas, found, (roots, tables)
 
 
 def _log_count(problem: GroupCounts, z: Any, scale: Any) -> tuple[Any, Any]:
