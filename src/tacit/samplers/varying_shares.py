@@ -89,7 +89,7 @@ def varying_shares_chain(problem: GroupCounts, prior: SharesPrior, settings: Sam
                 return -rate.nodes[:, None] * m
             return jnp.where(m < n, (every - 2) * jnp.log1p(-jnp.minimum(m / n, 1 - 1e-9)), -jnp.inf)[None]
 
-        etas, logs, sizes = jax.lax.map(lambda one: _table(problem, *one, log_sizes), (z, scales))
+        etas, logs, sizes = jax.lax.map(lambda one: _table(problem, one[0], one[1], log_sizes), (z, scales))
         whole = _Cells.of(problem.x, etas.reshape(groups, count, -1), logs[:, 0].reshape(groups, count, -1))
 
         def cells_at(t: Any) -> tuple[_Cells, Any, Any]:
