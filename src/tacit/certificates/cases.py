@@ -6,7 +6,7 @@ Nothing here names a family or a mechanism's variant that it could ask for: a ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import product
 from typing import Any
@@ -30,6 +30,7 @@ from tacit.models.score_model import ScorePrior
 from tacit.noise.registry import NOISES
 from tacit.plan import Plan
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
+from tacit.privacy.neighbours import ADD_REMOVE
 
 # A plan is certified under the first of these that it can meet.
 BUDGETS: tuple[Guarantee, ...] = (
@@ -129,7 +130,15 @@ def audited() -> list[Case]:
                     key = f"{family} / {name}"
                     if key not in found and (plan := _plan(example, mechanism)) is not None:
                         found[key] = Case(family, name, "", plan, example)
-    return list(found.values())
+    return [one for case in found.values() for one in (case, *_where_n_is_latent(case))]
+
+
+def _where_n_is_latent(case: Case) -> Iterator[Case]:
+    """The same under add-remove; of the noise distributions, with the one that pure epsilon gets."""
+    mechanism = case.plan.mechanism
+    if mechanism.takes_add_remove and (not isinstance(mechanism, AddNoise) or mechanism.law == next(iter(NOISES))):
+        budget = replace(case.plan.budget, neighbours=ADD_REMOVE)
+        yield replace(case, mechanism=f"{case.mechanism}, {ADD_REMOVE}", plan=replace(case.plan, budget=budget))
 
 
 def calibrated(cases: Iterable[Case]) -> list[Case]:
