@@ -16,6 +16,7 @@ from typing import Any
 
 from tacit._support.renamed import renamed_arguments
 from tacit.calibration.misspecification import Misspecification, as_misspecification
+from tacit.calibration.ranks import counted_draws, ranks_of, without_others
 from tacit.calibration.simulate import Simulation, simulate
 from tacit.errors import InputError, did_you_mean, expected
 from tacit.infer import check_settings, method_for, posterior_arrays, problem_of
@@ -229,6 +230,9 @@ def calibrate(
     beforehand: coefficients have the standard deviation `tacit.models.score_model.USUAL_SD` here, unless ``prior`` has
     a ``theta_sd``.
 
+    Parameters whose rows would lie outside the bounds are not drawn, and draws of them are not looked at, where a
+    family says which they are (`Model.within_bounds`).
+
     ``progress`` is told how far it is, in percent, as in `tacit.infer`.
     """
     plan = as_plan(plan)
@@ -251,6 +255,7 @@ def calibrate(
     except InputError:
         raise expected("draws", draws, f"to be fewer, as {thin} are drawn for each one that is ranked") from None
     departure = None if misspecification is None else as_misspecification(misspecification)
+    within = None if departure is not None and departure.kind == "clamped" else plan
     if departure is not None:
         restated = departure.restated(plan.model, plan.schema, problem.prior)
         problem = problem_of(plan, restated, n)
@@ -272,11 +277,13 @@ def calibrate(
             sums, other = [s.exact for s in simulations], _trial_seed(seed, trials)
             with share(0.2):
                 found = posterior_arrays(problem, "naive", few, sums, chains=1, seed=other)
-            exact = _studied(found, truths, sums, plan.statistic().unit, draws=draws, thin=1, keep=True, seed=other)
+            asked: dict[str, Any] = {"within": within, "draws": draws, "thin": 1, "keep": True, "seed": other}
+            exact = _studied(found, truths, sums, plan.statistic().unit, **asked)
         with share(0.6 if non_private else 0.8):
             found = posterior_arrays(problem, chosen, settings, values, chains=1, seed=seed)
         unit = 1 if isinstance(plan.mechanism, Local) else problem.released()[1]
-        return _studied(found, truths, values, unit, draws=draws, thin=thin, keep=keep, seed=seed, non_private=exact)
+        asked = {"within": within, "draws": draws, "thin": thin, "keep": keep, "seed": seed}
+        return _studied(found, truths, values, unit, **asked, non_private=exact)
 
 
 def _simulations(
@@ -311,41 +318,44 @@ def _studied(
     values: Sequence[Sequence[int]],
     unit: int,
     *,
+    within: Plan | None,
     draws: int,
     thin: int,
     keep: bool,
     seed: int,
     non_private: Calibration | None = None,
 ) -> Calibration:
-    """Rank every truth among the draws of its trial, and sum the draws up."""
+    """Rank every truth among the draws of its trial, and sum the draws up: those that are ``within`` the bounds."""
     import numpy as np
 
     arrays, diagnostics = found
     rng = np.random.default_rng([seed, 1])
+    counted = None if within is None else counted_draws(within.model, within.schema, arrays)
     numbers = _by_number({name: array[:, 0] for name, array in arrays.items()}, 1)
     numbers = {name: numbers[name] for name in truths if name in numbers}
-    ranks: dict[str, Any] = {}
-    for name, sample in numbers.items():
-        ranked, truth = sample[:, thin - 1 :: thin], truths[name][:, None]
-        ranks[name] = (ranked < truth).sum(axis=1) + rng.integers(0, (ranked == truth).sum(axis=1) + 1)
+    ranks = {name: ranks_of(one, truths[name], counted, thin=thin, rng=rng) for name, one in numbers.items()}
+    failed = np.any([~np.isfinite(sample).all(axis=1) for sample in numbers.values()], axis=0)
+    sample = {name: one[:, thin - 1 :: thin].copy() for name, one in numbers.items()} if keep else None
+    numbers = without_others(numbers, counted)
+    quantile, mean, sd = (np.quantile, np.mean, np.std) if counted is None else (np.nanquantile, np.nanmean, np.nanstd)
     intervals: dict[float, dict[str, tuple[Any, Any]]] = {}
     for probability in PROBABILITIES:
         tail = (1 - probability) / 2
-        ends = {name: np.quantile(sample, [tail, 1 - tail], axis=1) for name, sample in numbers.items()}
+        ends = {name: quantile(one, [tail, 1 - tail], axis=1) for name, one in numbers.items()}
         intervals[probability] = {name: (pair[0], pair[1]) for name, pair in ends.items()}
     with np.errstate(invalid="ignore"):  # a failed trial has no standard deviation
-        sds = {name: sample.std(axis=1, ddof=1) for name, sample in numbers.items()}
+        sds = {name: sd(one, axis=1, ddof=1) for name, one in numbers.items()}
     return Calibration(
         ranks=ranks,
         draws=draws,
         truths={name: truths[name] for name in numbers},
-        means={name: sample.mean(axis=1) for name, sample in numbers.items()},
+        means={name: mean(one, axis=1) for name, one in numbers.items()},
         sds=sds,
         intervals=intervals,
         diagnostics={name: np.mean(array, axis=tuple(range(1, array.ndim))) for name, array in diagnostics.items()},
         released=np.array([[value / unit for value in row] for row in values]),
-        failed=np.any([~np.isfinite(sample).all(axis=1) for sample in numbers.values()], axis=0),
-        sample={name: sample[:, thin - 1 :: thin].copy() for name, sample in numbers.items()} if keep else None,
+        failed=failed,
+        sample=sample,
         non_private=non_private,
     )
 

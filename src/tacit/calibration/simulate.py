@@ -128,7 +128,11 @@ def simulate(
         parameters, rows = _scored(plan, prior, parameters, n, misspecification, rng)
     elif parameters is None:
         whole = prior_for(plan.model, plan.schema, prior)
-        parameters, rows = plan.model.draw_together(whole, plan.schema, n, rng)
+        if misspecification is not None and misspecification.kind == "clamped":  # rows are to lie outside the bounds
+            parameters = plan.model.draw_parameters(whole, plan.schema, rng)
+            rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
+        else:
+            parameters, rows = plan.model.draw_together(whole, plan.schema, n, rng)
     else:
         rows = plan.model.draw_rows(dict(parameters), plan.schema, n, rng)
     if misspecification is not None:

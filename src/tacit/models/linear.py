@@ -8,27 +8,26 @@ from typing import Any, ClassVar, Self
 
 from tacit.bibliography import BERNSTEIN_2019, HOFFMAN_2014, JU_2022, Paper
 from tacit.errors import expected
-from tacit.models.gram_layout import check_latent, free_grams, from_gram_part, noisy_grams
-from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client, noise_variances
+from tacit.models.input_reports import INPUTS, check_numbers, in_mapped_units, input_client
 from tacit.models.linear_gibbs import (
     augment,
     gibbs_noisy,
     gibbs_prior,
     gibbs_update,
     individual,
-    plain_design,
 )
 from tacit.models.linear_prior import LinearPrior
+from tacit.models.linear_sums import cell_moments_sums, input_reports, naive_sums, wishart_sums
 from tacit.models.local import LocalModel
-from tacit.models.model import Example, Method, Prior, Problem
-from tacit.models.prior_draws import largest_share_outside
+from tacit.models.model import Example, Method, Prior
+from tacit.models.prior_draws import fits_bounds, largest_share_outside
 from tacit.models.regression import DesignMatrix, Regression, as_radius
 from tacit.models.statistic_reports import STATISTICS, statistic_client, statistic_summary, with_reports
 from tacit.models.support import POSITIVE
 from tacit.privacy.guarantees import Guarantee
 from tacit.protocols.local_randomizer import LocalRandomizer
 from tacit.protocols.noisy_vector import NoisyVector
-from tacit.runtime.chain import Arrays, Chain, SamplerSettings
+from tacit.runtime.chain import Arrays
 from tacit.schema import Category, Schema
 from tacit.statistics.design import Scaled
 from tacit.statistics.gram import Gram
@@ -104,10 +103,12 @@ class LinearRegression(Regression, LocalModel):
         """The distribution of covariates, then rows without a response, then theta given their moments, then the
         response.
 
-        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: all is drawn anew until few
-        rows lie outside. Given the exact sums, which are sufficient, that says nothing about the parameters.
+        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: parameters are drawn anew
+        until they are `within_bounds`. Where a design has levels, all is drawn anew until few rows lie outside.
         """
         assert isinstance(prior, LinearPrior)
+        if self.design(schema).all_numeric:
+            return self._draw_within(prior, schema, n, rng)
         if not prior.tied:
             return super().draw_together(prior, schema, n, rng)
         design, most = self.design(schema), _FEW_OUTSIDE * n
@@ -126,6 +127,36 @@ class LinearRegression(Regression, LocalModel):
         found = next(kept, None) or once()
         assert found is not None
         return found
+
+    def _draw_within(self, prior: LinearPrior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        import numpy as np
+
+        design = self.design(schema)
+        for left in reversed(range(_TRIES)):
+            distribution, t = prior.draw_law(design, rng)
+            if left and not fits_bounds(distribution["mu_x"], np.diagonal(distribution["Sigma_x"])):
+                continue
+            rows, cells = self._covariates(distribution, schema, n, rng)
+            moments = _moments(design, self._matrix(cells, schema, n))
+            parameters = {"theta": prior.place(design, distribution["sigma"], *moments, t), **distribution}
+            if not left or self.within_bounds(parameters, schema):
+                return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
+        raise AssertionError
+
+    def within_bounds(self, draws: Arrays, schema: Schema) -> Any:
+        """By the normal distribution of covariates and response."""
+        import numpy as np
+
+        if not self.design(schema).all_numeric or "Sigma_x" not in draws:
+            return None
+        theta, mu, sigma_x = (np.asarray(draws[name]) for name in ("theta", "mu_x", "Sigma_x"))
+        if mu.ndim != theta.ndim:  # several sites
+            return None
+        slopes = theta[..., 1:]
+        mean = theta[..., 0] + np.sum(slopes * mu, axis=-1)
+        variance = np.einsum("...i,...ij,...j->...", slopes, sigma_x, slopes) + np.asarray(draws["sigma"]) ** 2
+        own = np.diagonal(sigma_x, axis1=-2, axis2=-1)
+        return fits_bounds(np.append(mu, mean[..., None], axis=-1), np.append(own, variance[..., None], axis=-1))
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
         """Numbers from the normal distribution of the covariates, levels with equal probabilities, the response from
@@ -183,7 +214,7 @@ class LinearRegression(Regression, LocalModel):
         """By how they treat the latent exact sums; the docstrings of the builders say what each is for."""
         found = {
             "wishart": Method(
-                with_reports(_wishart, _inputs),
+                with_reports(wishart_sums, input_reports),
                 thin=2,
                 sites=True,
                 releases=True,
@@ -192,7 +223,7 @@ class LinearRegression(Regression, LocalModel):
                 papers=(HOFFMAN_2014,),
             ),
             "cell-moments": Method(
-                with_reports(_cell_moments, _inputs),
+                with_reports(cell_moments_sums, input_reports),
                 thin=2,
                 sites=True,
                 releases=True,
@@ -204,7 +235,7 @@ class LinearRegression(Regression, LocalModel):
             "gibbs-prior": Method(gibbs_prior, thin=10),
             "augment": Method(augment, thin=50, papers=(JU_2022,)),
             "individual": Method(individual, thin=4, papers=(HOFFMAN_2014,)),
-            "naive": Method(with_reports(_naive), thin=1, sites=True, releases=True, surveys=True),
+            "naive": Method(with_reports(naive_sums), thin=1, sites=True, releases=True, surveys=True),
         }
         return found if self.moments == 2 else {**found, "gibbs-noisy": Method(gibbs_noisy, thin=10)}
 
@@ -305,79 +336,3 @@ def _moments(design: DesignMatrix, matrix: Any) -> tuple[Any, Any]:
 
     centre = matrix.mean(axis=0) if design.formula.intercept else np.zeros(matrix.shape[1])
     return centre, np.mean((matrix - centre) ** 2, axis=0)
-
-
-def _wishart(problem: Problem, settings: SamplerSettings) -> Chain:
-    """The latent Gram matrix, every parameter integrated out; then the parameters exactly.
-
-    By NUTS, or, where the noise is small beside the sums, by fresh noise.
-    """
-    from tacit.samplers.independence_mh_gram import gram_chain
-
-    design = plain_design(problem)
-    assert isinstance(problem.prior, LinearPrior)
-    if problem.unknown_n:
-        return _counted(problem, design, settings)
-    _check_rows(problem, len(design.columns) + 2, "wishart")
-    return from_gram_part(gram_chain(noisy_grams(problem), problem.prior.numbers(design), settings), problem)
-
-
-def _counted(problem: Problem, design: DesignMatrix, settings: SamplerSettings) -> Chain:
-    """The same with n among the unknowns."""
-    from tacit.samplers.counted_gram import counted_gram_chain
-
-    model = problem.model
-    assert isinstance(model, LinearRegression)
-    assert isinstance(problem.prior, LinearPrior)
-    check_latent(problem, "wishart")
-    chain = counted_gram_chain(noisy_grams(problem), problem.prior.numbers(design), settings)
-    return from_gram_part(chain, problem)
-
-
-def _inputs(problem: Problem, settings: SamplerSettings) -> Chain:
-    """From reports of (x, y): the parameters by NUTS, everybody's own row integrated out."""
-    from tacit.samplers.linear_inputs import linear_inputs_chain
-
-    design = plain_design(problem)
-    assert isinstance(problem.prior, LinearPrior)
-    prior = problem.prior.numbers(design)
-    if prior.nu0 <= len(prior.m0) - 1:
-        raise expected("prior nu0", prior.nu0, f"to be above {len(prior.m0) - 1}, for the prior to be proper")
-    return linear_inputs_chain(
-        [noise_variances(survey.local_randomizer) for survey in problem.surveys], prior, settings
-    )
-
-
-def _check_rows(problem: Problem, least: int, method: str) -> None:
-    fewest = min(site.n or 0 for site in problem.sites)
-    if fewest < least:
-        raise expected("n", fewest, f"to be at least {least} for the {method} method")
-
-
-def _cell_moments(problem: Problem, settings: SamplerSettings) -> Chain:
-    """For any design: the latent sums by NUTS under a weak prior on what is possible, the response exactly."""
-    from tacit.samplers.cell_moments_gram import cell_moments_chain
-
-    design, prior = _any_design(problem)
-    if problem.unknown_n:
-        check_latent(problem, "cell-moments")
-    else:
-        _check_rows(problem, len(design.columns) + 2, "cell-moments")
-    return from_gram_part(cell_moments_chain(free_grams(problem), prior.response(design), settings), problem)
-
-
-def _naive(problem: Problem, settings: SamplerSettings) -> Chain:
-    """The conjugate posterior with the released sums, made positive definite, taken for the exact ones."""
-    from tacit.samplers.cell_moments_gram import naive_cell_moments_chain
-    from tacit.samplers.latent_gram import naive_chain
-
-    design, prior = _any_design(problem)
-    if not design.all_numeric:
-        return naive_cell_moments_chain(free_grams(problem), prior.response(design), settings)
-    return from_gram_part(naive_chain(noisy_grams(problem), prior.numbers(design), settings), problem)
-
-
-def _any_design(problem: Problem) -> tuple[DesignMatrix, LinearPrior]:
-    assert isinstance(problem.model, LinearRegression)
-    assert isinstance(problem.prior, LinearPrior)
-    return problem.model.design(problem.schema), problem.prior

@@ -220,6 +220,15 @@ class Model(ABC):
         parameters = self.draw_parameters(prior, schema, rng)
         return parameters, self.draw_rows(dict(parameters), schema, n, rng)
 
+    def within_bounds(self, draws: Arrays, schema: Schema) -> Any:
+        """Of draws, arrays with leading axes, those whose rows hardly ever lie outside the bounds; None if unknown.
+
+        A release clamps what lies outside, and then its rows are not the model's. Where parameters are drawn for a
+        simulation, only such draws count, and its posterior is looked at where it says the same: restricting a prior
+        to a set of parameters restricts the posterior to that set, and changes nothing else.
+        """
+        return None
+
     def changed_prior(self, default: Prior, changes: Mapping[str, Any], schema: Schema) -> Prior:
         """``default`` with some numbers changed, by name."""
         return default.replaced(changes)

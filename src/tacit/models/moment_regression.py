@@ -19,6 +19,7 @@ from tacit.models.gram_layout import check_latent, site_noises
 from tacit.models.local import LocalModel
 from tacit.models.model import Method, Prior, Problem
 from tacit.models.moment_prior import MomentPrior
+from tacit.models.prior_draws import fits_bounds
 from tacit.models.regression import Regression
 from tacit.models.score_model import ScoreModel
 from tacit.models.score_reports import SCORES, score_client
@@ -86,6 +87,29 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
         predictor = cells.design.matrix(parsed) @ parameters["theta"]
         rows[cells.design.formula.response] = self.draw_response(np.broadcast_to(predictor, n), schema, rng)
         return rows
+
+    def draw_together(self, prior: Prior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
+        """Parameters `within_bounds`, in some thousand draws or as they come, and rows."""
+        parameters = self.draw_parameters(prior, schema, rng)
+        for _ in range(_TRIES):
+            if self.within_bounds(parameters, schema) in (True, None):
+                break
+            parameters = self.draw_parameters(prior, schema, rng)
+        return parameters, self.draw_rows(dict(parameters), schema, n, rng)
+
+    def within_bounds(self, draws: Arrays, schema: Schema) -> Any:
+        """By the normal distribution of the numbers in every cell; None in a ball."""
+        import numpy as np
+
+        cells = self.cells(schema)
+        if self.radius is not None or not cells.numbers or "Sigma_x" not in draws:
+            return None
+        own = np.diagonal(np.asarray(draws["Sigma_x"]), axis1=-2, axis2=-1)
+        if own.ndim != np.ndim(draws["theta"]):  # several sites
+            return None
+        if cells.count == 1:
+            return fits_bounds(np.asarray(draws["mu_x"]), own)
+        return np.all(fits_bounds(np.asarray(draws["mu_x"]), own[..., None, :]), axis=-1)
 
     def protocols(self, schema: Schema) -> tuple[str, ...]:
         """What the row adds to the sums, or its score at a point."""
@@ -178,6 +202,9 @@ class MomentRegression(Regression, LocalModel, ScoreModel):
             return self.cells(schema)
         except InputError:
             return None
+
+
+_TRIES = 5000
 
 
 def by_moments(inputs: Build | None = None) -> dict[str, Method]:
