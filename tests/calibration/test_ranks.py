@@ -19,7 +19,7 @@ CELLS = (
 
 
 def test_a_truth_that_is_positive_has_uniform_ranks_among_the_positive_draws():
-    """theta ~ N(0, 1) where it is positive, z | theta ~ N(theta, 1), 4,000 trials of 19 draws, seed 3; false alarm 1e-4.
+    """theta ~ N(0, 1) where positive, z | theta ~ N(theta, 1), 4,000 trials of 19 draws, seed 3; false alarm 1e-4.
 
     Planted: ranks among all draws, the negative ones included.
     """
@@ -67,7 +67,7 @@ def test_only_draws_with_a_distribution_of_the_covariates_can_be_judged():
     far = {**inside, "mu_x": [0.0, 0.5]}
     both = {name: np.stack([inside[name], far[name]])[None, None] for name in inside}  # trials, chains, draws
     assert counted_draws(model, schema, both).tolist() == [[True, False]]
-    assert counted_draws(model, schema, {name: both[name][..., :1, :] if both[name].ndim > 3 else both[name][..., :1] for name in both}) is None  # fmt: skip
+    assert counted_draws(model, schema, {name: one[:, :, :1] for name, one in both.items()}) is None
     wide = {**inside, "sigma": 0.3}
     assert not model.within_bounds({name: np.asarray(one) for name, one in wide.items()}, schema)
     assert counted_draws(model, schema, {"theta": both["theta"], "sigma": both["sigma"]}) is None
