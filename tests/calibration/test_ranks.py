@@ -9,7 +9,7 @@ from scipy.stats import kstest
 import tacit
 from tacit.calibration.ranks import counted_draws, ranks_of, without_others
 from tacit.infer import prior_for
-from tacit.models.prior_draws import largest_share_outside
+from tacit.models.prior_draws import extent, largest_share_outside
 
 LINEAR = tacit.LinearRegression("y ~ age + dose"), tacit.Schema(y=(0, 10), age=(18, 90), dose=(0, 5))
 CELLS = (
@@ -72,3 +72,16 @@ def test_only_draws_with_a_distribution_of_the_covariates_can_be_judged():
     assert not model.within_bounds({name: np.asarray(one) for name, one in wide.items()}, schema)
     assert counted_draws(model, schema, {"theta": both["theta"], "sigma": both["sigma"]}) is None
     assert tacit.Bernoulli("ill").within_bounds({"p": 0.5}, tacit.Schema(ill=["no", "yes"])) is None
+
+
+@pytest.mark.parametrize("changes", [{"explained": (0.5, 0.5)}, None])
+def test_with_levels_the_moments_of_simulated_rows_lie_within_the_bounds(changes):
+    """20 tables of 300 rows and 5 of 1,500, seed 5; the sampler says of every draw how far its rows would reach."""
+    model = tacit.LinearRegression("y ~ age + sex")
+    schema = tacit.Schema(y=(0, 10), age=(18, 90), sex=["f", "m"])
+    prior, rng = prior_for(model, schema, changes), np.random.default_rng(5)
+    for n in [300] * 20 + [1500] * 5:
+        _, rows = model.draw_together(prior, schema, n, rng)
+        assert extent(rows, schema) <= 1
+    assert model.within_bounds({"extent": np.array([[0.9, 1.1]])}, schema).tolist() == [[True, False]]
+    assert extent({"y": np.array([2.0, 8.0])}, schema) == pytest.approx(3.5 * 0.6)

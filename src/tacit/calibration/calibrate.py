@@ -330,7 +330,7 @@ def _studied(
 
     arrays, diagnostics = found
     rng = np.random.default_rng([seed, 1])
-    counted = None if within is None else counted_draws(within.model, within.schema, arrays)
+    counted = None if within is None else counted_draws(within.model, within.schema, {**diagnostics, **arrays})
     numbers = _by_number({name: array[:, 0] for name, array in arrays.items()}, 1)
     numbers = {name: numbers[name] for name in truths if name in numbers}
     ranks = {name: ranks_of(one, truths[name], counted, thin=thin, rng=rng) for name, one in numbers.items()}

@@ -9,7 +9,8 @@ from typing import Any
 def counted_draws(model: Any, schema: Any, arrays: Mapping[str, Any]) -> Any:
     """Of the first chain of every trial (trials, chains, draws, ...) the draws that count; None where all of them do.
 
-    Truths of simulations are drawn where rows lie within the bounds (`Model.within_bounds`), so draws count there.
+    ``arrays`` have the parameters, and what else a sampler says of every draw. Truths of simulations are drawn where
+    rows lie within the bounds (`Model.within_bounds`), so draws count there.
     """
     found = model.within_bounds({name: array[:, 0] for name, array in arrays.items()}, schema)
     return None if found is None or found.all() else found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import expected
 from tacit.models.cells import Cells
 from tacit.models.model import Problem, Site
+from tacit.models.prior_draws import SDS_INSIDE
 from tacit.models.regression import Regression
 from tacit.noise.noise import Noise
 from tacit.runtime.chain import Chain, Either
@@ -137,6 +138,8 @@ def free_grams(problem: Problem) -> list[CellGram]:
             gram_index=index,
             cross_index=np.array([_entry(products[j, p], number) for j in range(p)]),
             square_index=_entry(products[p, p], number),
+            plain=np.array([x.plain for x in cells.numbers], dtype=bool),
+            sds_inside=SDS_INSIDE,
             n=None if site.n is None else float(site.n),
             noises=site_noises(site, unit, len(entries)),
         )

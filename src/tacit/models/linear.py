@@ -20,7 +20,7 @@ from tacit.models.linear_prior import LinearPrior
 from tacit.models.linear_sums import cell_moments_sums, input_reports, naive_sums, wishart_sums
 from tacit.models.local import LocalModel
 from tacit.models.model import Example, Method, Prior
-from tacit.models.prior_draws import fits_bounds, largest_share_outside
+from tacit.models.prior_draws import extent, fits_bounds
 from tacit.models.regression import DesignMatrix, Regression, as_radius
 from tacit.models.statistic_reports import STATISTICS, statistic_client, statistic_summary, with_reports
 from tacit.models.support import POSITIVE
@@ -103,51 +103,42 @@ class LinearRegression(Regression, LocalModel):
         """The distribution of covariates, then rows without a response, then theta given their moments, then the
         response.
 
-        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: parameters are drawn anew
-        until they are `within_bounds`. Where a design has levels, all is drawn anew until few rows lie outside.
+        A weak prior makes rows that no bounds hold, and clamped rows are not the model's: all is drawn anew until it
+        is `within_bounds`, in some thousand draws or as it comes.
         """
-        assert isinstance(prior, LinearPrior)
-        if self.design(schema).all_numeric:
-            return self._draw_within(prior, schema, n, rng)
-        if not prior.tied:
-            return super().draw_together(prior, schema, n, rng)
-        design, most = self.design(schema), _FEW_OUTSIDE * n
-
-        def once(few: int = 0) -> tuple[Arrays, Arrays] | None:
-            distribution, t = prior.draw_law(design, rng)
-            rows, cells = self._covariates(distribution, schema, n, rng)
-            if few and any(_outside(rows[name][:few], schema, name) > most for name in rows):
-                return None
-            moments = _moments(design, self._matrix(cells, schema, n))
-            parameters = {"theta": prior.place(design, distribution["sigma"], *moments, t), **distribution}
-            return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
-
-        tries = (once(_FIRST) for _ in range(_TRIES))
-        kept = (one for one in tries if one and largest_share_outside(one[1], schema) <= _FEW_OUTSIDE)
-        found = next(kept, None) or once()
-        assert found is not None
-        return found
-
-    def _draw_within(self, prior: LinearPrior, schema: Schema, n: int, rng: Any) -> tuple[Arrays, Arrays]:
         import numpy as np
 
+        assert isinstance(prior, LinearPrior)
         design = self.design(schema)
+        plain = {c.number.numbers[0] for c in design.columns if isinstance(c, Scaled) and c.number.plain}
         for left in reversed(range(_TRIES)):
             distribution, t = prior.draw_law(design, rng)
-            if left and not fits_bounds(distribution["mu_x"], np.diagonal(distribution["Sigma_x"])):
-                continue
+            own = np.diagonal(distribution["Sigma_x"])
+            if left and (design.all_numeric or n > _MANY):  # of many rows the moments are close to these
+                numbers = sum(not isinstance(schema[name], Category) for name in design.cells)
+                nearly = own[:numbers] * (1.0 if design.all_numeric else 0.5)
+                if not fits_bounds(distribution["mu_x"][:numbers], nearly):
+                    continue
             rows, cells = self._covariates(distribution, schema, n, rng)
+            if left and not design.all_numeric and extent({name: rows[name] for name in plain}, schema) > 1:
+                continue
             moments = _moments(design, self._matrix(cells, schema, n))
             parameters = {"theta": prior.place(design, distribution["sigma"], *moments, t), **distribution}
-            if not left or self.within_bounds(parameters, schema):
-                return parameters, {**rows, **self._response(parameters, cells, schema, n, rng)}
+            if left and design.all_numeric and not self.within_bounds(parameters, schema):
+                continue
+            response = self._response(parameters, cells, schema, n, rng)
+            if left and not design.all_numeric and design.formula.intercept and extent(response, schema) > 1:
+                continue
+            return parameters, {**rows, **response}
         raise AssertionError
 
     def within_bounds(self, draws: Arrays, schema: Schema) -> Any:
-        """By the normal distribution of covariates and response."""
+        """By the normal distribution of covariates and response; with levels by the sums that a draw implies."""
         import numpy as np
 
-        if not self.design(schema).all_numeric or "Sigma_x" not in draws:
+        if not self.design(schema).all_numeric:
+            return np.asarray(draws["extent"]) <= 1 if "extent" in draws else None
+        if "Sigma_x" not in draws:
             return None
         theta, mu, sigma_x = (np.asarray(draws[name]) for name in ("theta", "mu_x", "Sigma_x"))
         if mu.ndim != theta.ndim:  # several sites
@@ -316,18 +307,7 @@ class LinearRegression(Regression, LocalModel):
 
 
 _MADE_UP = 500  # rows
-_TRIES, _FEW_OUTSIDE = 5000, 0.002  # draws of parameters and rows; the share of a column's values outside its bounds
-_FIRST = 100  # rows of which so many outside leave no need to look at the others
-
-
-def _outside(values: Any, schema: Schema, name: str) -> int:
-    """How many values of a column of numbers lie outside its bounds."""
-    import numpy as np
-
-    column: Any = schema.declared(name)
-    if isinstance(column, Category):
-        return 0
-    return int(np.sum((values < column.low) | (values > column.high)))
+_TRIES, _MANY = 5000, 1000  # draws of parameters and rows; rows that take long to draw in vain
 
 
 def _moments(design: DesignMatrix, matrix: Any) -> tuple[Any, Any]:

@@ -65,6 +65,24 @@ def fits_bounds(means: Any, variances: Any) -> Any:
     return np.all(np.abs(means) + SDS_INSIDE * np.sqrt(variances) <= 1, axis=-1)
 
 
+def extent(rows: Arrays, schema: Schema) -> float:
+    """Of all columns of numbers the largest distance from the middle of the bounds at which a normal row hardly ever
+    lies, over half their length; ``rows`` are raw cells.
+    """
+    import numpy as np
+
+    from tacit.schema import Number
+
+    found = [0.0]
+    for name, values in rows.items():
+        column = schema.declared(name)
+        if isinstance(column, Number):
+            half = (column.high - column.low) / 2
+            reached = abs(float(np.mean(values)) - column.low - half) + SDS_INSIDE * float(np.std(values))
+            found.append(reached / half)
+    return max(found)
+
+
 def largest_share_outside(rows: Arrays, schema: Schema) -> float:
     """Of all columns of numbers the largest share of values outside their bounds; ``rows`` are raw cells."""
     import numpy as np

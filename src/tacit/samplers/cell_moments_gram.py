@@ -59,8 +59,9 @@ class CellGram:
 
     ``constants`` (K, p) and ``slopes`` (K, p, d) are the a_c and B_c; ``middles`` and ``halves`` (d,) the centre and
     half the length of each number's range. ``gram_index`` (p, p) holds for each place of X'X the number of its entry,
-    -1 for n and -2 for 0; ``cross_index`` (p,) and ``square_index`` the entries of X'y and y'y. ``n`` is None where it
-    is the last number that was released, with noise.
+    -1 for n and -2 for 0; ``cross_index`` (p,) and ``square_index`` the entries of X'y and y'y. ``plain`` (d,) marks
+    numbers that are columns of the data; practically no row is further than ``sds_inside`` standard deviations from a
+    mean. ``n`` is None where it is the last number that was released, with noise.
     """
 
     constants: Any
@@ -70,6 +71,8 @@ class CellGram:
     gram_index: Any
     cross_index: Any
     square_index: int
+    plain: Any
+    sds_inside: float
     n: float | None
     noises: Noises
 
@@ -128,6 +131,24 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         together = log_response(jax.vmap(fit)(u, n), n.sum(), prior, e)
         found = jnp.sum(jax.vmap(log_site)(u, n)) + together
         return found + log_of_rows(n, p, prior) + jnp.sum(volume) if latent else found
+
+    def extent(u: Any, n: Any) -> Any:
+        """Of the data's columns the largest distance from the middle of the bounds at which hardly a row lies, over
+        half their length: mean plus ``sds_inside`` standard deviations, by the sums.
+        """
+        shares, means, root = coordinates.distribution(u[: coordinates.size])
+        centre = shares @ means
+        own = jnp.sum(jnp.broadcast_to(root, (len(shares), *root.shape[-2:])) ** 2, axis=-1)
+        squares = shares @ (own + (means - centre) ** 2)
+        reached = (jnp.abs(centre - layout.middles) + layout.sds_inside * jnp.sqrt(squares)) / layout.halves
+        gram, estimate, rss = fit(u, n)
+        of_constant = np.flatnonzero(np.all(constants == 1, axis=0) & ~slopes.any(axis=(0, 2)))
+        if not len(of_constant):
+            return jnp.max(reached, where=layout.plain, initial=0.0)
+        mean = gram[of_constant[0]] @ estimate / n
+        variance = jnp.maximum((rss + estimate @ gram @ estimate) / n - mean**2, 0.0)
+        response = jnp.abs(mean) + layout.sds_inside * jnp.sqrt(variance)
+        return jnp.maximum(jnp.max(reached, where=layout.plain, initial=0.0), response)
 
     def information(u: Any, near: Any, sds: Any) -> Any:
         """J'J of the scaled entries, and about what prior and response say about the unknowns of one site."""
@@ -190,6 +211,7 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         def finish(t: Any, n: Any, gamma: Any, noise: Any) -> Arrays:
             return finished(jax.vmap(fit)(unwhitened(t), n), n.sum(), prior, t[origin.size :], gamma, noise)
 
+        info["extent"] = jax.vmap(lambda t, n: jnp.max(jax.vmap(extent)(unwhitened(t), n)))(positions, n)
         found = jax.vmap(finish)(positions, n, *numbers)
         return {**found, "n": n if len(sites) > 1 else n[:, 0]} if latent else found, info
 
