@@ -106,6 +106,7 @@ def simulate(
 ) -> Simulation:
     """Draw parameters from the prior (unless given) and n rows, and release them as `privatize` would, but seeded.
 
+    Parameters of a regression whose rows would lie outside the bounds are drawn anew (`Model.within_bounds`).
     ``misspecification`` makes the rows depart from the model; it cannot bring rows of its own.
 
     ```pycon
