@@ -68,6 +68,9 @@ def test_only_draws_with_a_distribution_of_the_covariates_can_be_judged():
     both = {name: np.stack([inside[name], far[name]])[None, None] for name in inside}  # trials, chains, draws
     assert counted_draws(model, schema, both).tolist() == [[True, False]]
     assert counted_draws(model, schema, {name: one[:, :, :1] for name, one in both.items()}) is None
+    none = {name: one[:, :, 1:] for name, one in both.items()}
+    joined = {name: np.concatenate([both[name][:, :, :1], none[name]]) for name in both}
+    assert counted_draws(model, schema, joined).tolist() == [[True], [True]], "of the second trial none lies inside"
     wide = {**inside, "sigma": 0.3}
     assert not model.within_bounds({name: np.asarray(one) for name, one in wide.items()}, schema)
     assert counted_draws(model, schema, {"theta": both["theta"], "sigma": both["sigma"]}) is None

@@ -318,7 +318,7 @@ def _studied(
     values: Sequence[Sequence[int]],
     unit: int,
     *,
-    within: Plan | None,
+    within: Plan | None = None,
     draws: int,
     thin: int,
     keep: bool,

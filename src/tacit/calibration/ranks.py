@@ -10,10 +10,13 @@ def counted_draws(model: Any, schema: Any, arrays: Mapping[str, Any]) -> Any:
     """Of the first chain of every trial (trials, chains, draws, ...) the draws that count; None where all of them do.
 
     ``arrays`` have the parameters, and what else a sampler says of every draw. Truths of simulations are drawn where
-    rows lie within the bounds (`Model.within_bounds`), so draws count there.
+    rows lie within the bounds (`Model.within_bounds`), so draws count there. Where none of a trial does, all of them
+    do: a posterior that rules out every table that the bounds hold is to be caught, not to be left out.
     """
     found = model.within_bounds({name: array[:, 0] for name, array in arrays.items()}, schema)
-    return None if found is None or found.all() else found
+    if found is None or found.all():
+        return None
+    return found | ~found.any(axis=1, keepdims=True)
 
 
 def ranks_of(sample: Any, truth: Any, counted: Any, *, thin: int, rng: Any) -> Any:
