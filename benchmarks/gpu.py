@@ -1,6 +1,6 @@
 """What a GPU does: batches of datasets, many local reports, one draw from many rows. One command, one file of JSON.
 
-    python benchmarks/gpu.py --out gpu.json [--limit 360] [--only calibration-300 ...] [--quick]
+    python benchmarks/gpu.py --out gpu.json [--limit 360] [--only calibration-300 ...] [--data DATA] [--quick]
 
 From a checkout nothing has to be installed but numpy, scipy, jax, numpyro and pyarrow. Every part is a process of its
 own with a time limit of its own and an empty cache of compiled programs, and writes down what it has found so far: one
@@ -33,6 +33,8 @@ LEAPS = 16  # of every trajectory: see `tacit.calibrate`
 STUDY = 500  # replicates of benchmarks/calibration_sbc.py
 REPORTS, LEVELS = 10_000_000, 16
 MANY_ROWS = 50_000
+RELEASES = 1000  # of one table
+DATA = "TACIT_GPU_DATA"  # where the table's file is
 REPEATS = 3  # after the first call, which compiles
 
 Found = Generator[dict[str, Any], None, Any]
@@ -43,15 +45,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("gpu.json"))
     parser.add_argument("--limit", type=float, default=360.0, help="seconds for all parts together")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--data", help="the folder of the tables of `real_tables.py`, for the part named table-1000")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     said = parser.parse_args()
+    if said.data is not None:
+        os.environ[DATA] = str(Path(said.data).resolve())
     if said.part is not None:
         _work(said.part, said.out, quick=said.quick)
         return
     deadline = time.time() + said.limit
     whole: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "quick": said.quick, "parts": {}}
     for name in said.only:
+        if name == "table-1000" and DATA not in os.environ:
+            continue
         limit = min(PARTS[name][0], deadline - time.time())
         found = _run(name, limit, quick=said.quick) if limit > 5 else {"error": "not started: no time was left"}
         whole["parts"][name] = found
@@ -212,6 +219,26 @@ def _study(quick: bool) -> Found:
     }
 
 
+def _table(quick: bool) -> Found:
+    """`tacit.calibrate_table` with many releases: income of `table_cases` by scores in rounds, releasing included."""
+    import pyarrow.parquet as pq
+
+    import tacit
+
+    bounds: dict[str, Any] = {"age": (17, 90), "education_num": (1, 16), "hours_per_week": (0, 100)}
+    bounds |= {"capital_loss": (0, 5000), "sex": ["Female", "Male"]}
+    schema = tacit.Schema(income=["<=50K", ">50K"], **bounds)
+    model = tacit.LogisticRegression("income ~ " + " + ".join(bounds))
+    plan = tacit.Plan(model, schema, tacit.ApproxDP(epsilon=1.0, delta=1e-6), tacit.Newton())
+    table = pq.read_table(Path(os.environ[DATA]) / "adult.parquet", columns=list(schema)).drop_null()
+    count, said = (4, {"draws": 20, "warmup": 20}) if quick else (RELEASES, {})
+    yield {"what": f"calibrate_table, {model.formula}, {len(table):,} rows, epsilon = 1", "datasets": count}
+    found = yield from _repeated(
+        lambda seed: tacit.calibrate_table(plan, table, public=True, releases=count, seed=seed, **said)
+    )
+    yield {"diverging": round(found.diverging, 5), "sentence": found.sentence()}
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Many reports
 
@@ -305,6 +332,7 @@ PARTS: dict[str, tuple[float, Callable[[bool], Found]]] = {
     "calibration-300": (75.0, _batch(300)),
     "calibration-3000": (100.0, _batch(3000)),
     "study-500": (80.0, _study),
+    "table-1000": (120.0, _table),
     "draw-50000": (60.0, _draw),
     "reports-response": (45.0, _reports("response")),
     "reports-normal": (75.0, _reports("normal")),

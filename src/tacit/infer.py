@@ -88,8 +88,8 @@ def infer(
     boundary nothing is secret.
 
     Hamiltonian trajectories go on until they turn back. ``num_leapfrog_steps`` gives all of them that many leapfrog
-    steps instead, which is made for a GPU: 16 do for most posteriors, and the effective draws and R-hat of the summary
-    show where they do not.
+    steps instead. Where JAX runs on a GPU they have 16 unless something else is said: that does for most posteriors,
+    and the effective draws and R-hat of the summary show where it does not.
 
     A posterior whose chains failed is refused: `RefusedError` says why and what to try, and the release stays as it is.
     ``anyway=True`` returns it all the same, with that as its first warning.

@@ -220,7 +220,7 @@ def calibrate(
 
     Where a method follows Hamiltonian trajectories, ``num_leapfrog_steps`` gives all of them that many leapfrog steps.
     Left out, each goes on until it turns back, as in `tacit.infer`, and a whole batch waits for the longest: 16
-    leapfrog steps can be several times faster, and are made for a GPU. Where they are too few draws are not
+    leapfrog steps can be several times faster, and are what a GPU takes. Where they are too few draws are not
     independent, and a right posterior is called uncalibrated.
 
     Where n is not public every trial has a number of rows of its own, Poisson with a mean that is uniform from n/2 to

@@ -56,7 +56,7 @@ class RowDistributionCoordinates:
         ratios, means, scales, partials = self._split(t)
         roots = jax.vmap(self._root)(scales, partials)
         return RowDistribution(
-            probabilities=jnp.exp(self._log_shares(ratios)),
+            probabilities=jnp.exp(self.log_shares(ratios)),
             means=self.prior.mean + self.prior.mean_sd * means.reshape(self.cells, self.d),
             root=roots if self.own else roots[0],
         )
@@ -65,19 +65,24 @@ class RowDistributionCoordinates:
         """The density of the prior with respect to t, up to a constant."""
         ratios, means, scales, partials = self._split(t)
         return (
-            jnp.sum(self.prior.alpha * self._log_shares(ratios))
+            jnp.sum(self.prior.alpha * self.log_shares(ratios))
             - jnp.sum(means**2) / 2
             - jnp.sum(jax.nn.softplus(scales) ** 2) / 2
             + jnp.sum(jax.nn.log_sigmoid(scales))
             - jnp.sum(2 * self.exponents * log_cosh(self.widths * partials))
         )
 
+    def information(self, t: Any) -> Any:
+        """About what the prior says of t."""
+        return jnp.eye(len(t))
+
     def _split(self, t: Any) -> tuple[Any, Any, Any, Any]:
         ratios, means, scales, partials = jnp.split(t, np.cumsum(self.lengths)[:-1])
         spreads = self.cells if self.own else 1
         return ratios, means, scales.reshape(spreads, self.d), partials.reshape(spreads, len(self.exponents))
 
-    def _log_shares(self, ratios: Any) -> Any:
+    def log_shares(self, ratios: Any) -> Any:
+        """The logarithms of the shares of cells, of the first numbers of t."""
         return jax.nn.log_softmax(self.spread * (self.contrasts @ ratios))
 
     def _root(self, scales: Any, partials: Any) -> Any:

@@ -68,6 +68,13 @@ def on_processor() -> Any:
     return jax.default_device(jax.local_devices(backend="cpu")[0])
 
 
+def on_accelerator() -> bool:
+    """Whether what is traced here will run on an accelerator: there is one, and it is not left out by `on_processor`."""
+    settings: Any = jax.config
+    chosen = settings.jax_default_device
+    return getattr(chosen, "platform", chosen or jax.default_backend()) != "cpu"
+
+
 class _OneThreadOfBlas:
     """The BLAS that XLA borrows from scipy for factors and triangular solves, held to one thread while anybody asks.
 

@@ -42,6 +42,7 @@ import numpy as np
 from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
 
 from tacit.likelihoods.response import Fit, ResponsePrior, draw_e, finished, given_sigma, log_of_rows, log_response
+from tacit.likelihoods.row_coordinates import ScatterCoordinates
 from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowDistributionPrior
 from tacit.runtime.backend import argument
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
@@ -76,8 +77,8 @@ class CellGram:
     n: float | None
     noises: Noises
 
-    def coordinates(self) -> RowDistributionCoordinates:
-        """Between a vector, about standard normal under the prior, and s, m and S."""
+    def coordinates(self) -> RowDistributionCoordinates | ScatterCoordinates:
+        """Between a vector and s, m and S: where G does not say all of these, one in which what it says is straight."""
         cells = len(self.constants)
         prior = RowDistributionPrior(
             mean=np.tile(self.middles, (cells, 1)),
@@ -86,7 +87,10 @@ class CellGram:
             shape=2.0,
             alpha=np.ones(cells),
         )
-        return RowDistributionCoordinates(prior, own=bool(np.any(self.slopes != self.slopes[0])))
+        own = bool(np.any(self.slopes != self.slopes[0]))
+        if not own and len(self.halves) and np.linalg.matrix_rank(self.constants) < cells:
+            return ScatterCoordinates(prior, self.constants)
+        return RowDistributionCoordinates(prior, own=own)
 
 
 def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings: SamplerSettings) -> Chain:
@@ -160,7 +164,8 @@ def cell_moments_chain(sites: Sequence[CellGram], prior: ResponsePrior, settings
         a = prior.a0 + n / 2
         left = rss / (2 * a * found.variance)
         scaled = jax.jacfwd(lambda u: entries(u, rows(u, near)[0]))(u) / sds[:, None]
-        own, other = slice(coordinates.size, size - 1), jnp.eye(size + latent)
+        own, other, rest = slice(coordinates.size, size - 1), jnp.eye(size + latent), slice(coordinates.size)
+        other = other.at[rest, rest].set(coordinates.information(u[rest]))
         other = other.at[own, own].set(precision @ about)
         other = other.at[size - 1, size - 1].set(jnp.maximum(a * left * (1 - left), 0.1)).at[size:, size:].set(0.1)
         return scaled.T @ scaled + (other + other.T) / 2
