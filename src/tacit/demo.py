@@ -87,7 +87,7 @@ def _one(folder: Path, name: str, plan: Plan, book: Path, first: int, say: Calla
     seen = ", ".join(f"{entry} {value / release.unit:,.1f}" for entry, value in few)
     more = f" and {len(release.values) - 4} more" if len(release.values) > 4 else ""
     say(f"{first + 1}. The release, {release.guarantee.symbols}, all that leaves the building: {path} ({seen}{more})")
-    posterior = infer(path, draws=3000)
+    posterior = infer(path)
     posterior.save(folder / f"{name}.nc", overwrite=True)
     say(f"{first + 2}. The posterior, noise included, {folder / name}.nc: {posterior.title}")
     for effect, made in zip(posterior.effects(), _truth(name), strict=True):

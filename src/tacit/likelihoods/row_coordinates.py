@@ -1,8 +1,8 @@
 """Coordinates for how rows arise in which what a Gram matrix says of them is straight.
 
 Where all cells share one covariance S, the sums of a design with indicators depend on the shares s_c of cells, on the
-regression of the numbers' means m_c on the indicators, and on the scatter around it, and on nothing else. With U a basis
-of the indicators over cells, N one of what is orthogonal to them, D = diag(s), and k the columns of N,
+regression of the numbers' means m_c on the indicators, and on the scatter E around it, and on nothing else. With U a
+basis of the indicators over cells, N one of what is orthogonal to them, D = diag(s), and k the columns of N,
 
     m = U g + D^-1 N R^-T phi,    R R' = N'D^-1 N,    E = S + phi'phi
 
@@ -10,8 +10,8 @@ so that U'D D^-1 N = 0 and the scatter is E. Means and S in place of g and E are
 E to three digits leaves phi free on curved surfaces, S = E - phi'phi, where trajectories need tiny steps: 255 leapfrog
 steps for each draw of a regression on a number and two factors.
 
-phi lies where S is positive definite. With E = L L' and phi = psi L', S = L (I - psi'psi) L', so psi'psi < I. Column j of
-psi is F_j times a vector w tanh|w| / |w| of length below 1, F_j F_j' = I less the squares of the columns before.
+phi lies where S is positive definite. With E = L L' and phi = psi L', S = L (I - psi'psi) L', so psi'psi < I. Column j
+of psi is F_j times a vector w tanh|w| / |w| of length below 1, F_j F_j' = I less the squares of the columns before.
 
 The prior is that of `RowDistributionCoordinates`. Proof that the volume is right: m depends on g and rho = R phi as
 U (g - B rho) + N rho, a shear, whose determinant is constant; (S, rho) to (E, rho) is a shift; d rho = det(R)^d d phi,
@@ -34,7 +34,7 @@ from tacit.likelihoods.row_distributions import RowDistributionCoordinates, RowD
 
 
 class ScatterCoordinates:
-    """Between t and the distribution of a site's rows, whose cells have ``indicators`` (K, p); see the top of this file."""
+    """Between t and the distribution of a site's rows; ``indicators`` (K, p) of cells. See the top of this file."""
 
     def __init__(self, prior: RowDistributionPrior, indicators: Any) -> None:
         self.prior, (self.cells, self.d) = prior, np.shape(prior.mean)

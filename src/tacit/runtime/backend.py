@@ -69,7 +69,7 @@ def on_processor() -> Any:
 
 
 def on_accelerator() -> bool:
-    """Whether what is traced here will run on an accelerator: there is one, and it is not left out by `on_processor`."""
+    """Whether what is traced here will run on an accelerator: there is one, and `on_processor` does not rule it out."""
     settings: Any = jax.config
     chosen = settings.jax_default_device
     return getattr(chosen, "platform", chosen or jax.default_backend()) != "cpu"
