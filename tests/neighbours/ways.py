@@ -73,14 +73,16 @@ def _in_rounds(plan: tacit.Plan) -> tacit.Plan:
 
 def by_rounds(data: Any, plan: tacit.Plan, progress: Any) -> Found:
     """Scores in two rounds without their noise, at fixed points; see `rounds_apart`."""
-    made = _in_rounds(plan)
     with (
         mock.patch.object(
             ScoreNoise, "of_round", lambda distribution, place: _NoNoise(distribution.rounds[place].every_scale())
         ),
-        mock.patch.object(newton, "next_point", lambda rounds, *_: _points(len(rounds[0].point))),
+        mock.patch.object(newton, "next_point", lambda rounds, *_, **_more: _points(len(rounds[0].point))),
     ):
+        made = _in_rounds(plan)  # in here: a plan keeps how its next point is found
         release = tacit.privatize(data, made, engine=Threads(1), ledger=None, progress=progress)
+    points = [one.point for one in release.noise_parameters.rounds]
+    assert points == _lattice_points(len(points[0]))
     return release.n, release.values
 
 
@@ -96,14 +98,16 @@ def _points(size: int) -> tuple[float, ...]:
     return tuple(_AT[i % len(_AT)] for i in range(size))
 
 
+def _lattice_points(size: int) -> list[tuple[int, ...]]:
+    return [(0,) * size, tuple(round(v * POINT_UNIT) for v in _points(size))]
+
+
 def rounds_apart(plan: tacit.Plan, first: tuple[int, ...], second: tuple[int, ...]) -> None:
     """In each round no further than its claim at its point."""
     calibrated = _in_rounds(plan).calibrated_mechanism()
     assert isinstance(calibrated, newton.ScoreRounds)
-    size = len(calibrated.sums.design)
-    points = [(0,) * size, tuple(round(v * POINT_UNIT) for v in _points(size))]
     start = 0
-    for place, point in enumerate(points):
+    for place, point in enumerate(_lattice_points(len(calibrated.sums.design))):
         claim = calibrated.sensitivity(place, point)
         stop = start + claim.entries
         within(claim, first[start:stop], second[start:stop])
