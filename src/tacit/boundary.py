@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
 from tacit.cell_screen import ScreenPlan
-from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
+from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected, one_thing
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.mechanisms.person import STAND_INS
@@ -94,7 +94,7 @@ def privatize(
         raise InputError("Expected dataset to name the rows when a ledger pays for the release.")
     name = check_name("dataset", dataset if dataset is not None else "unnamed")
     if ledger is not None and not isinstance(ledger, Ledger | str | Path):
-        raise expected("ledger", ledger, "to be a Ledger, the path of one, or None")
+        raise expected("ledger", one_thing(ledger), "to be a Ledger, the path of one, or None")
     if ledger is not None and not plan.mechanism.whole_rows:
         raise InputError("Expected ledger to be None: its totals are about rows; this plan protects responses alone.")
     with shown(progress, "Reading rows", "rows") as told:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tacit._support.files import write_atomically
 from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
-from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected
+from tacit.errors import NO_ROWS, BrokenMediumError, InputError, expected, one_thing
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.mechanisms.noisy_rank import NoisyRanks, public_grid
@@ -109,7 +109,7 @@ def bounds(
         raise InputError("Expected dataset to name the rows when a ledger pays for the bounds.")
     name = check_name("dataset", dataset if dataset is not None else "unnamed")
     if ledger is not None and not isinstance(ledger, Ledger | str | Path):
-        raise expected("ledger", ledger, "to be a Ledger, the path of one, or None")
+        raise expected("ledger", one_thing(ledger), "to be a Ledger, the path of one, or None")
     schema, missing = _reading(column, wide)
     source = open_source(data, (column,), schema)
     if source.has_no_rows((column,)):

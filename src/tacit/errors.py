@@ -11,8 +11,10 @@ was declared (a bound, a budget, a path), never something that was read from a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from itertools import islice
+from typing import Any
 
 from tacit._support.printable import spelled_out
 
@@ -49,12 +51,50 @@ def expected(name: str, value: object, condition: str) -> InputError:
 
 
 def shown(value: object) -> str:
-    """How a declared value stands in a sentence: on one line, and cut where it is long."""
+    """How a declared value stands in a sentence: on one line, and cut where it is long.
+
+    Somebody may have given rows in the place of something else, so a table is shown by its kind alone: a frame, an
+    array, any object of another library, the columns of a dictionary, the records of a list.
+    """
     try:
-        text = repr(value)
+        text = repr(_without_cells(value))
     except Exception:  # an integer of thousands of digits, a list nested too deeply
         text = f"<{type(value).__name__}>"
     return _cut(spelled_out(text), 80)
+
+
+def one_thing(value: object) -> object:
+    """What should be one number, name or object, as `expected` shows it: several, perhaps cells, by their kind."""
+    return _Kind(value) if _holds_several(value) else value
+
+
+class _Kind:
+    """What is shown of a value that may hold rows."""
+
+    def __init__(self, value: object) -> None:
+        self._name = f"<{type(value).__name__}>"
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+_SINGLE = ("builtins", "datetime", "decimal", "enum", "fractions", "functools", "pathlib", "types", "tacit")
+_MOST = 100  # entries that are looked at: a sentence has no room for more
+
+
+def _without_cells(value: Any) -> Any:
+    if isinstance(value, Mapping) and not type(value).__module__.startswith("tacit."):
+        some = islice(value.items(), _MOST)
+        return {name: _Kind(one) if _holds_several(one) else _without_cells(one) for name, one in some}
+    if isinstance(value, list | tuple) and type(value).__module__ == "builtins":
+        inner = (_Kind(one) if isinstance(one, Mapping) else _without_cells(one) for one in islice(value, _MOST))
+        return type(value)(inner)
+    known = isinstance(value, str | bytes | int | float) or type(value).__module__.partition(".")[0] in _SINGLE
+    return value if known or callable(value) or getattr(value, "shape", None) == () else _Kind(value)
+
+
+def _holds_several(value: object) -> bool:
+    return isinstance(value, Mapping | list | tuple | set | frozenset)
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:

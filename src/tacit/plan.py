@@ -18,7 +18,7 @@ from tacit._support.files import read_text, write_atomically
 from tacit._support.printable import flaw
 from tacit._support.reading import LARGEST_TOML, strict_toml
 from tacit._support.renamed import renamed_attribute
-from tacit.errors import InputError, did_you_mean, expected
+from tacit.errors import InputError, did_you_mean, expected, one_thing
 from tacit.expressions.derive import RowFilter, row_filter_of, with_derived
 from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.local import Local
@@ -88,7 +88,7 @@ class Plan:
             object.__setattr__(self, "model", self.model.settled(checked=isinstance(self.mechanism, AddNoise)))
         for name, kind in (("model", Model), ("schema", Schema), ("budget", Guarantee), ("mechanism", Mechanism)):
             if not isinstance(getattr(self, name), kind):
-                raise expected(name, getattr(self, name), f"to be {_WRITTEN[name]}")
+                raise expected(name, one_thing(getattr(self, name)), f"to be {_WRITTEN[name]}")
         if self.budget.assumes:
             raise expected("assumes", self.budget.assumes, "to be empty: a plan's budget assumes nothing of its own")
         if self.budget.basis is not Basis.PROVED:

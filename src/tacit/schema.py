@@ -15,7 +15,7 @@ from typing import Any
 from tacit._support.cell_forms import level_form
 from tacit._support.dates import refuse_dates
 from tacit._support.printable import flaw
-from tacit.errors import InputError, did_you_mean, expected, shown
+from tacit.errors import InputError, did_you_mean, expected, one_thing, shown
 
 Level = str | int | float | bool
 
@@ -207,7 +207,7 @@ class Derivation(ABC):
 def check_column_name(what: str, name: object) -> None:
     """Refuse what no header can name; ``what`` says in the refusal which name it is."""
     if not isinstance(name, str) or not name or name != name.strip():
-        raise expected(what, name, "to be a non-empty string without spaces around it")
+        raise expected(what, one_thing(name), "to be a non-empty string without spaces around it")
     if flawed := flaw(name):
         raise expected(what, name, f"to hold no {flawed}; rename the column")
 

@@ -15,7 +15,7 @@ from tacit._support.interrupts import uninterrupted
 from tacit._support.names import check_name
 from tacit.boundary import reader
 from tacit.cell_screen import Screen, ScreenPlan
-from tacit.errors import InputError, expected
+from tacit.errors import InputError, expected, one_thing
 from tacit.ledger import Ledger, digest
 from tacit.ledger.note import note
 from tacit.noise.entropy import OSEntropy
@@ -64,7 +64,7 @@ def screen(
         raise InputError("Expected dataset to name the rows when a ledger pays for the screen.")
     name = check_name("dataset", dataset if dataset is not None else "unnamed")
     if ledger is not None and not isinstance(ledger, Ledger | str | Path):
-        raise expected("ledger", ledger, "to be a Ledger, the path of one, or None")
+        raise expected("ledger", one_thing(ledger), "to be a Ledger, the path of one, or None")
     rows = reader(data, asked, engine, progress)
     book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
     person = asked.mechanism.person

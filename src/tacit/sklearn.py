@@ -371,7 +371,7 @@ def _columns(X: Any, names: list[str]) -> dict[str, Any]:
         return {name: X[name] for name in names}
     values = _cells(X)
     if values.ndim != 2 or values.shape[1] != len(names):
-        raise expected("X", values.shape, f"to have {len(names)} columns: {', '.join(names)}")
+        raise InputError(f"Expected X to have {len(names)} columns: {', '.join(names)}.")
     return {name: values[:, j] for j, name in enumerate(names)}
 
 

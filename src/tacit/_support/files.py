@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit._support.interrupts import uninterrupted
-from tacit.errors import InputError, expected
+from tacit.errors import InputError, expected, one_thing
 
 DATA_SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 """Of files that hold rows."""
@@ -272,7 +272,7 @@ def read_text(path: str | Path, *, name: str, limit: int) -> str:
 
 def _as_path(path: object, name: str) -> Path:
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-        raise expected(name, path, "to be the path of a file")
+        raise expected(name, one_thing(path), "to be the path of a file")
     return Path(path)
 
 

@@ -21,7 +21,7 @@ from statistics import NormalDist
 from typing import Any, ClassVar
 
 from tacit.bibliography import BUN_2016, DONG_2022, DWORK_2006, DWORK_2006_OURSELVES, MIRONOV_2017, Paper
-from tacit.errors import did_you_mean, expected
+from tacit.errors import did_you_mean, expected, one_thing
 from tacit.privacy.basis import Basis
 from tacit.privacy.neighbours import ADD_REMOVE, REPLACE_ONE, checked_relation
 
@@ -277,7 +277,7 @@ def guarantee_from_plain(mapping: object) -> Guarantee:
 
 def _positive(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise expected(name, value, "to be a number")
+        raise expected(name, one_thing(value), "to be a number")
     try:
         number = float(value)
     except OverflowError:

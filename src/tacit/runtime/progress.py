@@ -16,7 +16,7 @@ from html import escape
 from threading import Event
 from typing import Any
 
-from tacit.errors import expected
+from tacit.errors import expected, one_thing
 
 Progress = Callable[[int], None]
 """Is called with how much more was done. If it has a method ``expect``, that is told the total first, or None."""
@@ -74,7 +74,7 @@ def until(stopped: Event) -> Generator[None]:
 def shown(asked: Asked, what: str, unit: str) -> Generator[Progress | None]:
     """Whoever is to be told of so many more of ``unit``; None is nobody."""
     if not (asked is None or isinstance(asked, bool) or callable(asked)):
-        raise expected("progress", asked, "to be True, False, or a function that is told how much was done")
+        raise expected("progress", one_thing(asked), "to be True, False, or a function that is told how much was done")
     if callable(asked):
         yield asked
         return
