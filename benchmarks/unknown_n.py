@@ -8,7 +8,7 @@
 Calibration: for each family, made-up tables of about 300 rows (500 for regressions by scores in rounds, 1,000 for
 families by likelihood) under add-remove neighbours, at epsilon = 1 (rho = 0.5 for rounds). Printed are the least
 p-value of uniform ranks, times the number of tests, and how often the 95% intervals hold. With ``--out`` trials come in
-chunks of 20, each with a seed and a file of its own, so that a long run may be stopped and shared out. With
+chunks of 20 or 5, each with a seed and a file of its own, so that a long run may be stopped and shared out. With
 ``--neighbours replace-one`` n is public. Time: processor seconds of `tacit.infer` with its usual settings for releases
 of 10,000 rows, with a public n and without, for the first release of a plan and once what is needed has been compiled.
 """
@@ -90,14 +90,15 @@ CASES: dict[str, tuple[Any, str | None, Any, Any]] = {
 }
 BY_LIKELIHOOD = {name: family.examples()[0] for name, family in SCORED.items()}
 CASES |= {name: (one.model, None, ROUNDS, one.prior) for name, one in BY_LIKELIHOOD.items()}
-CHUNK = 20
+CHUNK, FEW = 20, 5
+"""Trials of a chunk; of families by likelihood a few, one by one, as a batch of them waits for the longest."""
 
 
-def plan_of(name: str, neighbours: str) -> tacit.Plan:
-    """The plan of a case, with the columns that it reads."""
+def plan_of(name: str, neighbours: str, rho: float = 0.5) -> tacit.Plan:
+    """The plan of a case, with the columns that it reads; ``rho`` is the budget of scores in rounds."""
     model, _, mechanism, _ = CASES[name]
     pure = mechanism is SUMS
-    budget = tacit.PureDP(1.0, neighbours=neighbours) if pure else tacit.ZCDP(0.5, neighbours=neighbours)
+    budget = tacit.PureDP(1.0, neighbours=neighbours) if pure else tacit.ZCDP(rho, neighbours=neighbours)
     schema = BY_LIKELIHOOD[name].schema if name in BY_LIKELIHOOD else SCHEMA
     whole = tacit.Plan(model, schema, budget, mechanism)
     return replace(whole, schema=tacit.Schema({column: schema[column] for column in whole.reads}))
@@ -107,7 +108,7 @@ def study(name: str, trials: int, seed: int, said: argparse.Namespace) -> Calibr
     """Releases of made-up tables, and where the truth lies among the draws of each."""
     _, method, mechanism, prior = CASES[name]
     n = said.n or (1000 if name in BY_LIKELIHOOD else 300 if mechanism is SUMS else 500)
-    plan = plan_of(name, said.neighbours)
+    plan = plan_of(name, said.neighbours, said.rho)
     settings = {key: getattr(said, key) for key in ("draws", "warmup") if getattr(said, key) is not None}
     return tacit.calibrate(plan, n=n, trials=trials, seed=seed, method=method, prior=prior, **settings)
 
@@ -126,14 +127,16 @@ def chunk(name: str, place: int, said: argparse.Namespace) -> None:
     if path.exists():
         return
     start = time.process_time()
-    found = study(name, CHUNK, 1000 * said.seed + place, said)
+    one_by_one = name in BY_LIKELIHOOD
+    sizes = [1] * FEW if one_by_one else [CHUNK]
+    parts = [study(name, size, 1000 * said.seed + place * len(sizes) + i, said) for i, size in enumerate(sizes)]
     kept = {
         "name": name,
         "neighbours": said.neighbours,
-        "draws": found.draws,
-        "ranks": {key: np.asarray(ranks).tolist() for key, ranks in found.ranks.items()},
-        "failed": np.asarray(found.failed).tolist(),
-        "diverging": np.asarray(found.diagnostics.get("diverging", np.zeros(CHUNK))).tolist(),
+        "draws": parts[0].draws,
+        "ranks": {key: np.concatenate([one.ranks[key] for one in parts]).tolist() for key in parts[0].ranks},
+        "failed": np.concatenate([one.failed for one in parts]).tolist(),
+        "diverging": np.concatenate([one.diagnostics.get("diverging", 0.0 * one.failed) for one in parts]).tolist(),
         "seconds": time.process_time() - start,
     }
     said.out.mkdir(parents=True, exist_ok=True)
@@ -223,6 +226,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=21)
     parser.add_argument("--neighbours", default="add-remove", choices=["add-remove", "replace-one"])
     parser.add_argument("--n", type=int, help="about so many rows")
+    parser.add_argument("--rho", type=float, default=0.5, help="the budget of scores in rounds")
     parser.add_argument("--chunks", default="0:5", help="the first one, and the one after the last")
     parser.add_argument("--out", type=Path, help="where chunks are kept")
     parser.add_argument("--draws", type=int, help="that the truth is ranked among")

@@ -9,6 +9,7 @@ import pytest
 
 import tacit
 from tacit.calibration.simulate import SeededEntropy
+from tacit.calibration.study import study
 from tacit.infer import method_name, posterior_arrays, problem_of
 from tacit.mechanisms.record_moves import UnitOfPrivacy
 from tacit.models import likelihood_model
@@ -273,9 +274,9 @@ def test_calibrated_where_n_is_drawn_from_a_poisson_distribution(name):
 
 
 def test_a_posterior_that_takes_the_noisy_number_for_n_is_found():
-    """Planted, seed 7: without its own noise n is far off, and the ranks show it."""
+    """Planted, seed 7: without its own noise n is far off, and the ranks show it. As `tacit calibrate` does it."""
     plan = plan_of("bernoulli", tacit.PureDP(0.1, neighbours="add-remove"))
-    found = tacit.calibrate(plan, n=100, trials=200, seed=7)
+    found = study(plan, n=100, trials=200, seed=7).found
     assert found.calibrated(1e-3)
     below = np.mean(found.released.sum(axis=1) < found.truths["n"])
     assert 0.3 < below < 0.7

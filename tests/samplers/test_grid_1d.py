@@ -20,7 +20,7 @@ from tacit.likelihoods.report_summaries import binned
 from tacit.models.poisson import Poisson
 from tacit.runtime.backend import float64, run
 from tacit.runtime.chain import SamplerSettings
-from tacit.samplers.grid_1d import _piecewise_linear, grid_1d_chain
+from tacit.samplers.grid_1d import _along_rows, _piecewise_linear, grid_1d_chain
 from tacit.samplers.pooled_posterior import pooled_posterior_chain
 
 EXPONENTIAL = ClampedExponential(shape=2.0, rate=0.5)
@@ -58,6 +58,11 @@ def test_draws_follow_the_piecewise_linear_density():
     assert kstest(drawn, cdf).pvalue > 1e-6
     rng = np.random.default_rng(1)
     assert kstest(np.floor(drawn) + rng.random(len(drawn)), cdf).pvalue < 1e-6
+    rows, uniform = np.arange(20_000) % 2, rng.random(20_000)
+    with float64():
+        both = np.asarray(_along_rows(uniform, places, np.stack([heights[::-1], heights]), rows))
+    assert kstest(both[rows == 1], cdf).pvalue > 1e-6
+    assert kstest(3 - both[rows == 0], cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("n", [0, 10**3, 10**12])

@@ -197,7 +197,8 @@ def study(
         "draws": draws,
         "processes": processes,
     }
-    compare = not isinstance(plan.mechanism, Local) and isinstance(plan.calibrated_mechanism(), NoisySums)
+    calibrated = None if isinstance(plan.mechanism, Local) else plan.calibrated_mechanism()
+    compare = isinstance(calibrated, NoisySums) and calibrated.public_n
     departed: dict[str, Calibration] = {}
     refused: dict[str, str] = {}
     departures = tuple(MISSPECIFICATIONS) if robust else ()

@@ -42,15 +42,11 @@ def _one_side(place: Any, ratio: Any) -> Any:
     however large the ratio: noise far below the sampling spread leaves the normal density.
     """
     away = place - ratio
-    tail = _log_scaled_tail(jnp.minimum(away, 0.0)) - place**2 / 2
-    return jnp.where(away < 0, tail, ratio * (ratio / 2 - place) + log_ndtr(jnp.maximum(away, 0.0)))
-
-
-def _log_scaled_tail(a: Any) -> Any:
-    """log of e^{a^2/2} Phi(a) for a <= 0, beyond -20 by its asymptotic series 1 - 1/a^2 + 3/a^4 - 15/a^6 + ..."""
-    near, far = jnp.maximum(a, _SERIES), jnp.minimum(a, _SERIES)
-    series = jnp.polyval(_SERIES_TERMS, far**-2.0)
-    return jnp.where(a > _SERIES, near**2 / 2 + log_ndtr(near), jnp.log(series / -far) - math.log(2 * math.pi) / 2)
+    near, far = jnp.maximum(away, _SERIES), jnp.minimum(away, _SERIES)
+    within = log_ndtr(near)  # most of the time that a table takes goes into it
+    series = jnp.log(jnp.polyval(_SERIES_TERMS, far**-2.0) / -far) - math.log(2 * math.pi) / 2
+    tail = jnp.where(away > _SERIES, near**2 / 2 + within, series) - place**2 / 2
+    return jnp.where(away < 0, tail, ratio * (ratio / 2 - place) + within)
 
 
 def two_normal_laplace(residual: Any, covariance: Any, scales: Any) -> Any:
