@@ -153,7 +153,7 @@ TYPED = [  # cell, number (None: missing), form of the level (None: missing)
     (b" 4 ", 4.0, b"4"),
     (b"\xff", None, b"\xff"),
     (bytearray(b"5"), 5.0, b"5"),
-    (memoryview(b"5").toreadonly(), None, ...),
+    (memoryview(b" 5").toreadonly(), 5.0, b"5"),
     (pa.scalar("6"), 6.0, b"6"),
     (np.str_("7"), 7.0, b"7"),
     (np.bytes_(b"7"), 7.0, b"7"),

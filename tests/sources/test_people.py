@@ -235,6 +235,22 @@ def test_identifiers_that_no_encoding_can_write():
     assert sums(plan_for(1), people)[0] == 4  # the last two are missing, and one person together
 
 
+class Unwritten:
+    """Its text is where it lies in memory."""
+
+
+@pytest.mark.parametrize("make", [lambda: memoryview(b"p"), Unwritten])
+def test_a_person_is_not_told_by_an_address_in_memory(make):
+    """Cells that database drivers give for bytes, and objects that say nothing of themselves: six rows are of one
+    person, of whom two count. Before, they were of six people.
+    """
+    rows = [("q", "a"), *((make(), "b") for _ in range(6))]
+    data = {"who": [who for who, _ in rows], "x": [cell for _, cell in rows]}
+    n, counts = exact_sums(open_source(data, *needed(plan_for(2))), plan_for(2))
+    assert n == 4
+    assert counts[1] == 2 * plan_for(2).statistic().unit
+
+
 def test_identifiers_are_exact():
     cells = parse_objects([" p ", None, 1, 1.0, "007", b"p", b"\xff", "\udcff", "0e12", Decimal("7.00")], Identifier())
     assert cells.tolist() == [b"p", b"", b"1", b"1", b"7", b"p", b"\xff", b"\xff", b"0e12", b"7"]

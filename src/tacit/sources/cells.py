@@ -18,9 +18,10 @@ fraction of a day.
 **Levels and identifiers** are compared in the one form that `cell_forms` gives them, from a cell's text or, for typed
 cells, from its literal. Integers and decimals are written exactly; a float is the shortest decimal that its own width
 prints (so that 0.1 is 0.1 as float16, float32 and float64); booleans are 1 and 0; dates are written ``2020-01-31``;
-bytes are themselves, UTF-8 or not; text is its UTF-8; any other object is its ``str``, and missing where that fails. A
-cell that is no declared level is missing; an empty one too, unless the empty string is a declared level. All missing
-identifiers are the same. Bytes of Python that name a person are taken exactly, white space and leading zeros included.
+bytes are themselves, UTF-8 or not; text is its UTF-8; any other object is its ``str``, and missing where that fails or
+says no more than where the object lies in memory. A cell that is no declared level is missing; an empty one too,
+unless the empty string is a declared level. All missing identifiers are the same. Bytes of Python that name a person
+are taken exactly, white space and leading zeros included.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ import numpy as np
 from tacit._support.cell_forms import BOOLEANS, identifier_form, is_number, level_form, without_separators
 from tacit.schema import Category
 
+BYTES = bytes | bytearray | memoryview
+"""Of Python; drivers of databases give the last of them, whose ``str`` is another one for every cell."""
 _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1)
 # pandas' markers of a missing cell, by name because pandas may not be installed. NaT calls itself a datetime.
@@ -84,7 +87,7 @@ def name_of(cell: object) -> bytes:
 
 def name_of_object(cell: object) -> bytes:
     """`name_of` for an object of Python, where bytes are no text: white space around them is part of the value."""
-    return bytes(cell) if isinstance(cell, bytes | bytearray) else name_of(cell)
+    return bytes(cell) if isinstance(cell, BYTES) else name_of(cell)
 
 
 def coder(column: Category, *, missing: int | None = None) -> Callable[[object], int]:
@@ -99,7 +102,7 @@ def _number_of(cell: object) -> float:
         return math.nan
     if isinstance(cell, str):
         return number_of_text(str.__str__(cell).encode("utf-8", "replace"))
-    if isinstance(cell, bytes | bytearray):
+    if isinstance(cell, BYTES):
         return number_of_text(bytes(cell))
     if isinstance(cell, date | time | timedelta | np.datetime64 | np.timedelta64):
         return _days(cell)
@@ -134,7 +137,7 @@ def _literal(cell: object) -> tuple[bytes | None, bool]:
         return _encoded(str.__str__(cell)), False  # the characters themselves, whatever a subclass overrides
     if _marks_missing(cell):
         return None, False
-    if isinstance(cell, bytes | bytearray):
+    if isinstance(cell, BYTES):
         return bytes(cell), False
     if isinstance(cell, np.timedelta64):  # it passes for an integer
         return _written(cell).encode(), False
@@ -149,6 +152,8 @@ def _literal(cell: object) -> tuple[bytes | None, bool]:
     if isinstance(cell, Real):
         number = float(cell)
         return (repr(number).encode() if math.isfinite(number) else None), True
+    if type(cell).__str__ is object.__str__ and type(cell).__repr__ is object.__repr__:
+        return None, False  # an address in memory, by which each cell would be a person
     return _encoded(_written(cell)), False
 
 

@@ -21,6 +21,7 @@ from pyarrow import types
 
 from tacit.schema import Column, Gaps, Number, Screened
 from tacit.sources import columns
+from tacit.sources.cells import BYTES
 
 _SPACES = columns.SPACES
 _BLANK = rf"\A[{_SPACES}]*\z"
@@ -116,7 +117,7 @@ def is_blank(cell: object) -> bool:
             return True
         if isinstance(cell, str):
             return not str.__str__(cell).strip(_SPACES)
-        if isinstance(cell, bytes | bytearray):
+        if isinstance(cell, BYTES):
             return not bytes(cell).strip()  # for bytes this drops exactly these
         if isinstance(cell, np.datetime64 | np.timedelta64):
             return bool(np.isnat(cell))
