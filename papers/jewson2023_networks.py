@@ -35,7 +35,7 @@ from tacit.studies import (
 )
 
 FIGURES = ("3", "9", "10n")
-REPEATS = 6  # at most: of data sets in a cell, side by side in one program
+REPEATS = 24  # at most: of data sets in a cell, side by side in one program; half as many splits of a table
 SEED, HIDDEN, DELTA = 2023, 10, 1e-5
 EPSILONS, ROWS, SIZES = (0.2, 1.0, 5.0), (100, 300, 1000, 3000), (1, 2, 4, 8, 12)
 UCI_EPSILONS, UCI_ROWS = (0.5, 5.0), (300, 3000)

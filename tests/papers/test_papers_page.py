@@ -11,6 +11,8 @@ import common
 import papers_page as page
 import pytest
 
+import tacit
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "papers.md").read_text("utf-8")
 # Counted in the papers, appendices included. Nothing else there has a number and a caption.
@@ -127,3 +129,39 @@ def test_a_picture_is_shortened_but_not_its_labels(tmp_path):
     assert ">0.0002</text>" in text
     assert ">0.0004</text>" in text
     assert not re.search(r'(?:x|y)="\d+\.\d{3}', text)
+
+
+NUMBERS = tacit.Schema(y=(-2, 2), x=(-1, 1))
+LEVELS = tacit.Schema(y=["no", "yes"], x=(-1, 1), z=(-1, 1))
+
+
+@pytest.mark.parametrize(
+    ("said", "model", "schema"),
+    [
+        ('{"mean": 1.0, "mean_sd": 2.0}', tacit.Normal("y"), NUMBERS),
+        ('{"sd_shape": 2.0, "sd_rate": 1.0}', tacit.Normal("y"), NUMBERS),
+        ('{"shape": 2.0, "rate": 1.0}', tacit.Exponential("y"), tacit.Schema(y=(0, 5))),
+        ('{"concentration": 1}', tacit.Categorical("y"), LEVELS),
+        ('{"theta_sd": 5**0.5}', tacit.LogisticRegression("y ~ x + z"), LEVELS),
+        ('{"scale": 2.5, "shape": 2}', tacit.LogisticRegression("y ~ x + z"), LEVELS),
+        ('{"lambda0": 1 / 9}', tacit.LinearRegression("y ~ x"), NUMBERS),
+    ],
+)
+def test_priors_that_the_page_offers_are_taken(said, model, schema):
+    """Planted: a name that no prior has is refused."""
+    keys = re.findall(r'"(\w+)":', said)
+    assert all(f'"{key}": ' in TEXT for key in keys)
+    given = eval(said)
+    prior = model.default_prior(schema).replaced(given)
+    assert [getattr(prior, key) for key in keys] == list(given.values())
+    with pytest.raises(tacit.InputError):
+        model.default_prior(schema).replaced({f"{keys[0]}_of": 1.0})
+
+
+def test_draws_with_coefficients_beside_sigma_and_orders_near_1_are_offered():
+    said = {"loss": "beta-divergence", "prior": {"sd_per_sigma": 3.0}, "options": {"sigma_min": 1.0}}
+    drawn = tacit.PosteriorSample(**said, assume="converged", gamma=1e-12)
+    assert tacit.Plan(tacit.LinearRegression("y ~ x"), NUMBERS, tacit.ApproxDP(8.0, 1e-6), drawn).event() is not None
+    assert tacit.RenyiDP(order=1.001, epsilon=1.0).order == 1.001
+    with pytest.raises(tacit.InputError, match="above 1"):
+        tacit.RenyiDP(order=1, epsilon=1.0)
