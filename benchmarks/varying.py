@@ -29,8 +29,7 @@ from tacit.runtime.chain import SamplerSettings
 from tacit.statistics.group_gram import GroupGram
 
 PRIOR = {"level": 0.2, "slope": 0.15, "spread": 0.12, "sigma": 0.15}
-KEPT = 100  # draws of a trial, KEEP apart
-KEEP = 4
+KEPT = 100  # draws of a trial that are ranked, `--keep` apart
 
 
 def plan_of(said: Any) -> tacit.Plan:
@@ -102,7 +101,7 @@ def chain_of(plan: tacit.Plan, said: Any, settings: SamplerSettings) -> Any:
 def trials(said: Any) -> None:
     """The trials of one part: ranks of true values among draws, errors, and whether 90% intervals hold."""
     plan, began, kept = plan_of(said), time.perf_counter(), []
-    chain = chain_of(plan, said, SamplerSettings(said.warmup, KEPT * KEEP, said.leapfrogs or None))
+    chain = chain_of(plan, said, SamplerSettings(said.warmup, KEPT * said.keep, said.leapfrogs or None))
     chain = jax.jit(jax.vmap(chain)) if said.batch > 1 else chain
     mine = range(said.part, said.trials, said.parts)
     for first in range(0, len(mine), said.batch):
@@ -131,15 +130,27 @@ def row_of(plan: tacit.Plan, said: Any, truth: Any, z: Any, draws: Any, info: An
         if name in truth:
             true = np.asarray(truth[name])
             low, high = np.quantile(values, [0.05, 0.95], axis=0)
-            row[f"rank {name}"] = (values[::KEEP] < true).sum(axis=0)
+            row[f"rank {name}"] = (values[:: said.keep] < true).sum(axis=0)
             row[f"held {name}"] = (low <= true) & (true <= high)
             row[f"error {name}"] = values.mean(axis=0) - true
             row[f"sd {name}"] = values.std(axis=0)
             row[f"size {name}"] = effective_sample_size(values[None])
+    name = "group_mean" if "group_mean" in truth else "group_share"
+    row |= of_ranks(draws[name], truth[name])
     if "group_mean" in truth:
         parts = z[: plan.statistic().width * said.groups].reshape(said.groups, -1)[:, :2]
         row["error alone"] = (parts[:, 1] - parts[:, 0]) / np.maximum(parts.sum(axis=1), 1) - truth["group_mean"]
     return row
+
+
+def of_ranks(values: Any, truth: Any) -> dict[str, Any]:
+    """Whether 90% intervals of ranks hold the true ones; the probability of being the largest that the truly largest
+    group has, and what it is on average if these probabilities are right.
+    """
+    ranks, true = np.argsort(np.argsort(values, axis=1), axis=1), np.argsort(np.argsort(truth))
+    low, high = np.floor(np.quantile(ranks, 0.05, axis=0)), np.ceil(np.quantile(ranks, 0.95, axis=0))
+    best = np.mean(ranks == len(true) - 1, axis=0)
+    return {"ranks held": (low <= true) & (true <= high), "best": best[true.argmax()], "best expected": best @ best}
 
 
 def show(said: Any) -> None:
@@ -165,6 +176,9 @@ def show(said: Any) -> None:
         size = np.quantile(found[f"size {name}"], [0.01, 0.1, 0.5])
         print(f"  effective draws (worst 1% and 10%, median) {size.round()}")
     print("least p of all", round(min(least.values()), 4))
+    if "best" in found:
+        best = (f"{found[name].mean():.3f}" for name in ("best", "best expected"))
+        print(f"ranks: 90% held {found['ranks held'].mean():.3f}; largest: probability {', expected '.join(best)}")
     if "error alone" not in found:
         return
     alone, pooled = (np.sqrt(np.mean(found[f"error {name}"] ** 2)) for name in ("alone", "group_mean"))
@@ -176,7 +190,7 @@ def timed(said: Any) -> None:
     plan = plan_of(said)
     truth, rows = given(plan, said, np.random.default_rng(said.seed))
     z = released(plan, rows, np.random.default_rng(said.seed + 1))
-    chain = chain_of(plan, said, SamplerSettings(said.warmup, KEPT * KEEP, said.leapfrogs or None))
+    chain = chain_of(plan, said, SamplerSettings(said.warmup, KEPT * said.keep, said.leapfrogs or None))
     many = jax.jit(jax.vmap(chain, in_axes=(0, None)))
     keys = jax.random.split(jax.random.key(said.seed), 4)
     for what in ("with compiling", "alone"):
@@ -200,7 +214,7 @@ if __name__ == "__main__":
     parser.add_argument("formula")
     for name, default in (("groups", 50), ("rows", 10_000), ("trials", 500), ("seed", 0), ("part", 0), ("parts", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    for name, default in (("warmup", 400), ("batch", 1), ("leapfrogs", 0)):
+    for name, default in (("warmup", 400), ("batch", 1), ("leapfrogs", 0), ("keep", 4)):
         parser.add_argument(f"--{name}", type=int, default=default)
     for name, number in (("epsilon", 0.5), ("sigma", 0.1), ("seconds", 1e9)):
         parser.add_argument(f"--{name}", type=float, default=number)

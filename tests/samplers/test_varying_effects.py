@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import gammaln, logsumexp
 
 import tacit
 from tacit.infer import problem_of
 from tacit.models.varying_layout import group_sums
 from tacit.samplers.group_sums import Seen, log_among
-from tacit.samplers.varying_effects import _Posterior
+from tacit.samplers.varying_effects import _Posterior, _residual_squares
 
 SCHEMA = tacit.Schema(y=(0, 10), x=(0, 1), w=(-2, 5), kind=["a", "b", "c"], g=["p", "q", "r"])
 
@@ -84,3 +85,30 @@ def test_sizes_add_up_to_the_public_number_of_rows_and_are_uniform():
         found = np.array([apart(jnp.array(t)) for t in ([0.0, 0.0, 0.0], [1.0, -2.0, 0.5], [-3.0, 4.0, 1.0])])
     assert np.ptp(found[:, 0]) < 1e-9
     assert np.ptp(found[:, 0] + 2 * np.log(found[:, 1])) > 0.01
+
+
+@pytest.mark.parametrize("left", [-200.0, -5.0, 30.0, 90.0, 400.0])
+@pytest.mark.parametrize("noise", [1e-3, 2.0, 80.0])
+def test_the_residual_squares_have_the_density_of_what_they_are_made_of(left, noise):
+    """Both integrals, over the coordinate and over the logarithm of the sum of squares, by the trapezoid rule, agree to
+    a thousandth: 40 degrees of freedom and sigma = 1.5, so 90 is usual. Planted fault: with a tenth more noise they do
+    not, where noise is what decides.
+    """
+    degrees, sigma = 40.0, 1.5
+    if left / noise < -50:
+        pytest.skip("nothing fits")
+    with jax.enable_x64(True):
+        t = jnp.linspace(-60, 60, 40001)
+        values, squares = jax.vmap(lambda t: _residual_squares(t, left, noise, sigma, degrees))(t)
+    usual = sigma**2 * degrees
+    ends = np.log(np.maximum(np.asarray(squares)[[0, -1]], 1e-12) / usual)
+    logs = np.linspace(max(ends[0], -8), min(ends[1], 2.5), 400001)
+
+    def integral(noise):
+        found = degrees / 2 * (np.log(degrees / 2) + logs - np.exp(logs)) - gammaln(degrees / 2)
+        return logsumexp(found - ((left - usual * np.exp(logs)) / noise) ** 2 / 2) + np.log(logs[1] - logs[0])
+
+    mine = logsumexp(np.asarray(values)) + np.log(float(t[1] - t[0]))
+    assert abs(mine - integral(noise)) < 1e-3
+    if noise < 50:
+        assert abs(mine - integral(1.1 * noise)) > 0.01

@@ -96,6 +96,10 @@ class _Posterior:
         self.problem, self.prior, self.scales, self.z, self.n = problem, prior, noises.scales, z, n
         self.laplace = np.array(noises.laplace)[:, None]
         self.variances = (1 + jnp.asarray(self.laplace)) * noises.scales**2
+        # The sum of squares of y comes last: what all others say of it is then in the last row of a Cholesky factor.
+        last = len(problem.select) - problem.fixed - 1
+        self.order = np.append(np.delete(np.arange(len(problem.select)), last), last)
+        self.select = problem.select[self.order]
         self.start = Start.of(problem, prior.level, prior.slope, Seen.of(problem, z, self.variances, self.variances), n)
 
     @property
@@ -143,11 +147,6 @@ class _Posterior:
         shifted = t["sigma"] + left / start.rss_sd
         sigma = jnp.sqrt(start.rss_sd * jax.nn.softplus(shifted) / freedom)
         value += jax.nn.log_sigmoid(shifted) - jnp.log(sigma * freedom) - (sigma / prior.sigma) ** 2 / 2
-        usual = sigma**2 * freedom
-        precision = freedom / 2 + usual**2 / start.rss_noise
-        log_ratio = usual * (left - usual) / start.rss_noise / precision + t["rss"] / jnp.sqrt(precision)
-        value += freedom / 2 * (jnp.log(freedom / 2) + log_ratio - jnp.exp(log_ratio)) - gammaln(freedom / 2)
-        value -= jnp.log(precision) / 2
 
         means, covariance = _by_group(blocks, middle, away, omega / start.rows, alpha, beta, spread, sigma)
         seen_v, noise_v = seen.vectors(n)
@@ -156,20 +155,23 @@ class _Posterior:
         h_mean, h_covariance = _whitened(root, mean, covariance, k + 1, q)
         expected, spread_of = product_moments(h_mean, h_covariance)
         inner = jnp.zeros((k + 2, k + 2)).at[1:-1, 1:-1].set(omega).at[1:-1, -1].set(omega @ beta)
-        inner = inner.at[-1, 1:-1].set(omega @ beta).at[-1, -1].set(beta @ omega @ beta + usual * jnp.exp(log_ratio))
-        pooled, wide = problem.select @ (expected + inner).reshape(-1), spread_of.reshape((k + 2) ** 2, -1)
+        inner = inner.at[-1, 1:-1].set(omega @ beta).at[-1, -1].set(beta @ omega @ beta)
+        pooled, wide = self.select @ (expected + inner).reshape(-1), spread_of.reshape((k + 2) ** 2, -1)
         turn = jnp.concatenate([jnp.zeros((1, k)), jnp.eye(k), 2 * beta[None, :]])  # what c adds to (1, r, y) with y
         if k:
             own = jnp.zeros((k + 2,) * 4).at[:, -1, :, -1].set(sigma**2 * turn @ omega @ turn.T)
             wide = wide + own.reshape((k + 2) ** 2, -1)
-        wide = problem.select @ wide @ problem.select.T + jnp.diag(seen.over_all_v)
-        factor = jnp.linalg.cholesky(wide)
-        away_from = solve_triangular(factor, seen.over_all - pooled, lower=True)
-        value -= jnp.sum(away_from**2) / 2 + jnp.sum(jnp.log(jnp.diagonal(factor)))
+        over_all, over_all_v = seen.over_all[self.order], seen.over_all_v[self.order]
+        factor = jnp.linalg.cholesky(self.select @ wide @ self.select.T + jnp.diag(over_all_v))
+        away_from = solve_triangular(factor, over_all - pooled, lower=True)
+        value -= jnp.sum(jnp.log(jnp.diagonal(factor)))
+        more, rss = _residual_squares(t["rss"], away_from[-1] * factor[-1, -1], factor[-1, -1], sigma, freedom)
+        value += more - jnp.sum(away_from[:-1] ** 2) / 2
+        inner = inner.at[-1, -1].add(rss)
         made = {"alpha": alpha, "beta": beta, "spread": jnp.abs(spread), "sigma": sigma, "n": n, "blocks": blocks}
         made |= {"mean": mean, "covariance": covariance, "h_mean": h_mean, "h_covariance": h_covariance, "root": root}
         made |= {"inner": inner, "omega": omega, "turn": turn, "factor": factor}
-        return value, {**made, "over_all": seen.over_all, "over_all_v": seen.over_all_v}
+        return value, {**made, "over_all": over_all, "over_all_v": over_all_v}
 
     def _sizes(self, t: Arrays, seen: Seen) -> tuple[Any, Any]:
         """The sizes of the groups."""
@@ -237,9 +239,9 @@ class _Posterior:
             added = found["turn"] @ c
             products = products.at[:, -1].add(added).at[-1, :-1].add(added[:-1])
         noise = jnp.sqrt(found["over_all_v"]) * jax.random.normal(for_noise, found["over_all_v"].shape)
-        left = found["over_all"] - self.problem.select @ products.reshape(-1) - noise
+        left = found["over_all"] - self.select @ products.reshape(-1) - noise
         left = solve_triangular(found["factor"], left, lower=True)
-        pull = self.problem.select.T @ solve_triangular(found["factor"], left, lower=True, trans=1)
+        pull = self.select.T @ solve_triangular(found["factor"], left, lower=True, trans=1)
         pull = pull.reshape(k + 2, k + 2)
         h = h + jnp.einsum("giakb,glb,kl->gia", found["h_covariance"], found["h_mean"], pull + pull.T)
         sums = jnp.einsum("gab,gib->gia", root, h[:, 1:])
@@ -251,6 +253,22 @@ class _Posterior:
         effect = spread * solve_triangular(half, own, lower=True, trans=1)[..., 0]
         theta = jnp.concatenate([found["alpha"], beta])
         return {"theta": theta, "sigma": found["sigma"], "spread": spread, "effect": effect, "count": found["n"]}
+
+
+def _residual_squares(t: Any, left: Any, noise: Any, sigma: Any, freedom: Any) -> tuple[Any, Any]:
+    """The residual sum of squares, sigma^2 chi^2 of ``freedom`` degrees, of which the sums over all rows say that it is
+    ``left`` with a normal error of sd ``noise``; and the log density, both included.
+
+    Its logarithm is about normal: with precision freedom / 2 around that of the usual one, and with (left / noise)^2
+    around log(left), where that is above 0.
+    """
+    usual, positive = sigma**2 * freedom, noise * jax.nn.softplus(jnp.maximum(left / noise, -30.0))
+    weight = (positive / noise) ** 2
+    precision = freedom / 2 + weight
+    log_ratio = weight * jnp.log(positive / usual) / precision + t / jnp.sqrt(precision)
+    rss = usual * jnp.exp(log_ratio)
+    value = freedom / 2 * (jnp.log(freedom / 2) + log_ratio - jnp.exp(log_ratio)) - gammaln(freedom / 2)
+    return value - jnp.log(precision) / 2 - ((left - rss) / noise) ** 2 / 2, rss
 
 
 def _by_group(

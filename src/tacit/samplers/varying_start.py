@@ -26,7 +26,6 @@ class Start:
     spread: Any
     unexplained: Any
     rss_sd: Any
-    rss_noise: Any
     beta: Any = None
     beta_root: Any = None
     root: Any = None
@@ -94,7 +93,6 @@ class Start:
             spread=spread,
             unexplained=rss + explained,
             rss_sd=jnp.sqrt(noise_rss + 2 * rss**2 / rows),
-            rss_noise=wide[k, k],
             **found,
         )
 
