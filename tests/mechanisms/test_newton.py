@@ -126,13 +126,17 @@ def test_partials_streams_and_other_families_are_refused(tmp_path):
 def test_a_next_point_of_any_kind_is_brought_onto_the_lattice(found, tmp_path):
     """Whatever the step function returns or raises, the release is made, and its points lie where points can lie."""
 
-    def step(*arguments):
+    asked = []
+
+    def step(rounds, values, n, link):
+        asked.append(n)
         if found is None:
             raise ArithmeticError
         return found
 
     with mock.patch.object(newton, "next_point", step):
         release = tacit.privatize(csv(tmp_path / "rows.csv", rows(60)), plan(), ledger=None)
+    assert asked
     assert Release.from_json(release.to_json()) == release
 
 
@@ -147,6 +151,7 @@ def test_the_next_point_sees_released_numbers_alone(tmp_path):
 
     with mock.patch.object(newton, "next_point", step):
         release = tacit.privatize(csv(tmp_path / "rows.csv", rows(60)), plan(), ledger=None)
+    assert seen
     for k, (rounds, values, n) in enumerate(seen):
         assert rounds == release.noise_parameters.facts(release.unit)[: k + 1]
         assert values == [
