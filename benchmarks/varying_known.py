@@ -69,6 +69,37 @@ def known_posterior(plan: Any, truth: Any, rows: Any, z: Any, rng: Any) -> dict[
     return made
 
 
+def rows_posterior(plan: Any, rows: Any, rng: Any) -> dict[str, Any]:
+    """Draws by name from the rows themselves under the default prior, with sigma known, for a study of real tables."""
+    model, schema, statistic = plan.model, plan.schema, plan.statistic()
+    prior, cells, groups = model.default_prior(schema), parsed(plan, rows), statistic.by.size
+    v = [column.values(cells, statistic.steps) / statistic.steps for column in statistic.vector]
+    x, y, member = np.stack(v[:-1]), v[-1], np.eye(groups)[:, cells[statistic.by.columns[0]]]
+    whole = np.concatenate([x, member, *(member * x[j] for j in statistic.slopes)])
+    gram, pull, last, kinds = whole @ whole.T, whole @ y, len(x), 1 + len(statistic.slopes)
+    left = y @ y - pull @ np.linalg.pinv(gram) @ pull
+    variance = left / (len(y) - np.linalg.matrix_rank(gram))
+    spreads = np.stack(np.meshgrid(*[np.geomspace(0.003, 0.6, 60)] * kinds), axis=-1).reshape(-1, kinds)
+    logs, roots = [], []
+    for spread in spreads:
+        sd = np.concatenate([[prior.level], np.full(last - 1, prior.slope), np.repeat(spread, groups)])
+        root = np.linalg.cholesky(gram / variance + np.diag(sd**-2))
+        half = np.linalg.solve(root, pull / variance)
+        logs.append(half @ half / 2 - np.sum(np.log(np.diagonal(root))) - np.sum(np.log(sd)))
+        logs[-1] += np.sum(np.log(spread)) - np.sum((spread / prior.spread) ** 2) / 2
+        roots.append((root, half))
+    weights = np.exp(np.array(logs) - max(logs))
+    places = rng.choice(len(spreads), size=DRAWS, p=weights / weights.sum())
+    drawn = np.array(
+        [np.linalg.solve(root.T, half + rng.standard_normal(len(half))) for root, half in (roots[i] for i in places)]
+    )
+    made = {"theta": drawn[:, :last], "sigma": np.full(DRAWS, np.sqrt(variance))}
+    for i, before in enumerate(("", "slope_")[:kinds]):
+        own = drawn[:, last + i * groups : last + (i + 1) * groups]
+        made |= {f"{before}spread": spreads[places, i], f"{before}effect": own}
+    return {**made, **model.by_level(made, schema)}
+
+
 def main(said: Any) -> None:
     """What 90% intervals hold in each trial, and beside it what the study's held."""
     plan, held = plan_of(said), dict[str, list[Any]]()

@@ -10,7 +10,6 @@ from scipy.stats import norm
 
 import tacit
 from tacit.infer import posterior_arrays, problem_of
-from tacit.report.plan_text import explain
 from tacit.runtime.chain import SamplerSettings
 
 LEVELS = [f"c{i}" for i in range(20)]
@@ -156,19 +155,3 @@ def test_groups_that_no_row_is_in_keep_the_prior():
     assert posterior.ranking()[0].best <= 1
     assert posterior.contrast("group_mean[c1] - group_mean[c0]").name == "group_mean[c1] - group_mean[c0]"
     assert posterior.effects()[0].name == "sd by clinic"
-
-
-@pytest.mark.parametrize(
-    ("formula", "said"),
-    [
-        ("cost ~ (1 | clinic)", None),
-        ("cost ~ age + (1 | clinic)", "may be somewhat narrow"),
-        ("cost ~ age + (age | clinic)", "have not been calibrated"),
-    ],
-)
-def test_a_plan_says_what_is_known_of_its_intervals(formula, said):
-    made = tacit.Plan(tacit.VaryingRegression(formula), SCHEMA, tacit.PureDP(1.0))
-    lines = [line for line in explain(made) if line.startswith("Calibration: ")]
-    caution = made.model.caution(made.schema)
-    assert lines == ([] if said is None else [f"Calibration: {caution}"])
-    assert said is None or said in caution

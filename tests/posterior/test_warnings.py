@@ -54,13 +54,6 @@ def test_it_says_when_the_release_says_nothing():
         assert any("hardly says anything" in text for text in posterior.warnings()) == empty
 
 
-def test_what_trials_said_against_a_model_comes_first(monkeypatch):
-    plan = tacit.Plan(tacit.Bernoulli("smoker"), SCHEMA, tacit.PureDP(1.0))
-    posterior = tacit.infer(tacit.simulate(plan, n=2000, seed=2).release)
-    monkeypatch.setattr(tacit.Bernoulli, "caution", lambda self, schema: "Too narrow in trials.")
-    assert posterior.warnings()[0] == "Too narrow in trials."
-
-
 def test_it_says_when_the_sampler_struggled():
     posterior = _posterior(INSIDE, draws=50)
     assert any("Few effective draws" in text for text in posterior.warnings())

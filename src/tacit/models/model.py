@@ -296,10 +296,6 @@ class Model(ABC):
         """Whether sums that its own rows could hardly have speak against a posterior of this family."""
         return True
 
-    def caution(self, schema: Schema) -> str | None:
-        """What trials said against the intervals of this model, in a sentence; None where nothing is known."""
-        return None
-
     @property
     def draws_make_rows(self) -> bool:
         """Whether a posterior draw says how rows are distributed, so that releases can be made up from it."""

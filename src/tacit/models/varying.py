@@ -193,21 +193,6 @@ class VaryingRegression(Regression):
             found.append(EffectDraws(level, "amount", draws["group_mean"][..., i], before))
         return found
 
-    def caution(self, schema: Schema) -> str | None:
-        """Slopes have not been calibrated; beside other terms few trials have."""
-        term = self.term(schema)
-        if term.slopes:
-            return (
-                f"Slopes by {in_prose(term.column)} have not been calibrated: run `tacit calibrate` on this plan "
-                "before you rely on these intervals."
-            )
-        if len(self.design(schema).columns) == 1:
-            return None
-        return (
-            f"Beside other terms intervals by {in_prose(term.column)} may be somewhat narrow: in 43 trials 90% "
-            "intervals held 87% of the means and 79% of the spreads."
-        )
-
     @property
     def sums_must_fit(self) -> bool:
         """They need not: any sums that rows can have fit."""

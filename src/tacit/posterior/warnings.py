@@ -28,8 +28,7 @@ def warnings_about(posterior: Posterior) -> tuple[str, ...]:
     """One sentence or two for each thing that may be wrong, the gravest first; empty when all is well."""
     grave = grave_warnings_about(posterior)
     numbers, failure = finite(posterior), failure_of(posterior)
-    caution = posterior.plan.model.caution(posterior.plan.schema)
-    found = [*grave, *([] if caution is None else [caution]), *_about_the_cells(posterior)]
+    found = [*grave, *_about_the_cells(posterior)]
     cuts = [cut for one in posterior.releases if (cut := cut_rows(one)) is not None]
     found += [said for cut in cuts if (said := cut.warning())]
     found += [FEW_TABLES] if cuts else []

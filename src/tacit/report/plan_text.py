@@ -61,8 +61,6 @@ def _explained(plan: Plan) -> list[str]:
             'coefficients may be wrong, and more rows do not help; kind = "newton" does not assume it '
             "(docs/real-tables.md)."
         )
-    caution = model.caution(plan.schema)
-    lines += [] if caution is None else [f"Calibration: {caution}"]
     lines += [*_about_shape(plan), *about_many_columns(plan)]
     if unit is not None:
         lines.append(f"Everyone: {everyone(unit, fills=True)}")
