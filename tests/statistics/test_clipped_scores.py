@@ -110,6 +110,15 @@ def test_the_bound_is_nearly_attained():
         assert square > 0.97 * statistic.sensitivity().l2_squared
 
 
+@pytest.mark.parametrize("size", [511, 512, 671, 3300])
+def test_scores_of_many_coordinates_are_cut_too(size):
+    """12 levels and 61 columns make 671. Squares of a score that is huge everywhere left int64, and it was not cut."""
+    statistic = replace(sums(1), likelihood=Given(size), point=(0,) * size, matrix=False)
+    whole, cut = statistic.vectors(rows([[1e9] * size, [-1e6] * size, [np.nan, *[1e9] * (size - 1)]]))
+    assert cut.all()
+    assert max(sum(int(value) ** 2 for value in row) for row in whole) <= statistic.longest**2
+
+
 def test_the_cut_is_to_whole_numbers_inside_the_length():
     """Seed 3: never longer than the length, never much shorter, and the direction is kept."""
     rng = np.random.default_rng(3)

@@ -143,7 +143,8 @@ class ClippedScores(Statistic):
         real = self.likelihood.scores(columns, tuple(t / POINT_UNIT for t in self.point))
         with np.errstate(all="ignore"):
             finite = np.isfinite(real).all(axis=1)
-            steps = np.rint(np.clip(np.where(finite[:, None], real, 0.0), -_HUGE, _HUGE) * SCORE_STEPS)
+            far = _farthest(real.shape[1])
+            steps = np.rint(np.clip(np.where(finite[:, None], real, 0.0), -far, far) * SCORE_STEPS)
         whole = steps.astype(np.int64)
         squares = (whole * whole).sum(axis=1)
         long = squares > self.longest**2
@@ -182,8 +183,9 @@ class ClippedScores(Statistic):
         """How far replacing one row moves the sums, the same at every point.
 
         Proof: for replace-one neighbours, in L2, of whole numbers. A row adds (U s, s s', U^2 k): s whole numbers with
-        |s|^2 <= C^2 by `vectors` whatever the function returned (the cut multiplies by a factor that is too small by
-        2^-40, more than its few roundings, and then rounds towards 0), k 0 or 1, U = `SCORE_STEPS`. With relative
+        |s|^2 <= C^2 by `vectors` whatever the function returned (no sum of squares leaves int64, by `_farthest`; the
+        cut multiplies by a factor that is too small by 2^-40, more than its few roundings, and then rounds towards 0),
+        k 0 or 1, U = `SCORE_STEPS`. With relative
         scales 1 for scores, r on the diagonal, r `HALF_ROOT` (at least r / sqrt 2) off it and v for the count, the
         squared distance of two rows is at most, with c = <s, s'> and the norm of Frobenius,
 
@@ -218,7 +220,15 @@ class ClippedScores(Statistic):
         return Sensitivity(Fraction(math.isqrt(math.ceil(len(scales) * squared)) + 1), squared, scales)
 
 
-_HUGE = 2.0**17  # of a score before it is cut: 300 squares of its steps stay inside int64
+_HUGE = 2.0**17  # of a score before it is cut: up to 511 squares of its steps stay inside int64
+
+
+def _farthest(coordinates: int) -> float:
+    """What an entry of a score is clamped to before it is cut: so little that the squares of all add up in int64."""
+    found = _HUGE
+    while coordinates * (found * SCORE_STEPS) ** 2 >= 2.0**63:
+        found /= 2
+    return found
 
 
 @lru_cache(maxsize=256)
