@@ -30,7 +30,9 @@ import numpy as np
 
 import tacit
 from tacit.calibration.calibrate import Calibration
+from tacit.models.likelihood_steps import fitted
 from tacit.models.registry import SCORED
+from tacit.posterior.score_sites import score_sites
 
 SCHEMA = tacit.Schema(
     y=(-10, 10),
@@ -159,6 +161,25 @@ def table(out: Path) -> None:
         print(line(f"{name}, {neighbours}", whole), f"{sum(one['seconds'] for one in own):.0f} s", flush=True)
 
 
+def moved(name: str, said: argparse.Namespace) -> str:
+    """How far estimates by likelihood move if they are told n: in root mean squares, over how far they are off.
+
+    The largest of all numbers, and the standard deviation of the noise of n.
+    """
+    plan, prior, found = plan_of(name, "add-remove", said.rho), CASES[name][3], []
+    whole = replace(plan.mechanism.default_prior(plan.model, plan.schema), **prior)
+    for seed in range(said.trials):
+        n = int(np.random.default_rng([said.seed, seed]).poisson(said.n or 1000))
+        one = tacit.simulate(plan, n=n, seed=1000 * said.seed + seed, prior=prior)
+        ((rounds, values, noisy),) = score_sites([one.release])
+        both = [fitted(plan.model, plan.schema, rounds, values, rows, whole, 8).anchor for rows in (noisy, float(n))]
+        named = [*(plan.model.named(at, plan.schema, np) for at in both), one.parameters]
+        found.append([np.concatenate([np.ravel(own[key]) for key in one.parameters]) for own in named])
+    latent, known, truth = np.array(found).transpose(1, 0, 2)
+    ratios = np.sqrt(np.mean((latent - known) ** 2, axis=0) / np.mean((known - truth) ** 2, axis=0))
+    return f"| {name} | {said.trials} | {ratios.max():.2g} | {one.release.noisy_n[1]:.3g} |"
+
+
 def rows(n: int, seed: int) -> dict[str, Any]:
     """A table with all columns, which fits every case."""
     rng = np.random.default_rng(seed)
@@ -220,6 +241,7 @@ def main() -> None:
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--table", action="store_true", help="print what is kept in --out")
     parser.add_argument("--time", action="store_true")
+    parser.add_argument("--moved", action="store_true", help="how far estimates by likelihood move if n is said")
     parser.add_argument("--seconds", action="store_true", help="of one case, in this process")
     parser.add_argument("--only", help="cases, with semicolons between them")
     parser.add_argument("--trials", type=int, default=200)
@@ -236,6 +258,8 @@ def main() -> None:
         table(said.out)
         return
     for name in said.only.split(";") if said.only else CASES:
+        if said.moved and name in BY_LIKELIHOOD:
+            print(moved(name, said), flush=True)
         if said.seconds:
             print(json.dumps(seconds(name, said.neighbours)))
         if said.calibrate and said.out:
