@@ -52,3 +52,22 @@ def test_the_evidence_of_rows_is_that_of_a_sum_over_sigma_and_the_explained_shar
     ours, theirs, planted = ([f(y) for y in responses] for f in (by_formula, anew, lambda y: anew(y, forgets=True)))
     assert abs((ours[0] - ours[1]) - (theirs[0] - theirs[1])) < 0.01
     assert abs((ours[0] - ours[1]) - (planted[0] - planted[1])) > 0.1
+
+
+def test_the_unknown_of_the_explained_share_stays_in_place_as_the_residuals_vanish():
+    """Residuals of 1, 1/100 and 1/10,000 of the squares move the likeliest h by log(100); what is sampled by less than
+    1. A chain on h itself left draws with tiny residuals out, and one in ten diverged.
+    """
+    model, schema = tacit.LinearRegression("y ~ x"), tacit.Schema(y=(-1, 1), x=(-1, 1))
+    prior = prior_for(model, schema, {"explained": (0.5, 0.5)}).response(model.design(schema))
+    grid = np.linspace(-6, 6, 241)
+    gram, estimate = np.array([[[1000.0, 100.0], [100.0, 90.0]]]), np.array([[0.1, 0.4]])
+    found = []
+    for rss in (10.0, 0.1, 0.001):
+        fits = Fit(gram, estimate, np.array([rss]))
+        points = np.stack([np.zeros(241), grid], axis=1)
+        with float64():
+            logs = jax.vmap(lambda one, fits=fits: given_sigma(fits, 1000.0, prior, one).log_evidence)(points)
+        found.append(grid[int(np.argmax(logs))])
+    assert max(found) - min(found) < 1, found
+    assert max(map(abs, found)) < 2, found

@@ -19,7 +19,9 @@ is an unknown of its own. With Q = G / sigma^2 + P the sums then say of it, up t
 and theta given sigma^2 is normal with precision Q. sigma^2 is written as v exp(width e), v about where it is largest
 and width = sqrt(2 / (N + 2 a0)), so that e has about a standard normal distribution whatever the sums are.
 
-Where coefficients share a prior that says how much of the response they explain, W = exp(2 h) is one more unknown:
+Where coefficients share a prior that says how much of the response they explain, W = exp(2 h) is one more unknown.
+What is sampled is h less what the sums speak for: where noise leaves RSS open it can become very small, and h grows
+then, which a chain on h itself hardly follows.
 
     tau^2 = sigma^2 (1 + W),  tau ~ half-normal(total),  W / (1 + W) ~ Beta(a, b),  theta_j ~ N(., W sigma^2/(k s_j^2)),
 
@@ -180,7 +182,8 @@ def given_sigma(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> GivenSigma:
     """Theta given e (and h), which stand for sigma^2 (and W), and the log density of (sums given X, e, h)."""
     gram, estimate, rss = together(fits)
     weight = n + 2 * prior.a0
-    ratio = 1.0 if prior.share is None else ratio_of(e[1])
+    h = 0.0 if prior.share is None else e[1] + _usual_h(gram, estimate, rss, n, prior)
+    ratio = 1.0 if prior.share is None else ratio_of(h)
 
     def at(variance: Any) -> tuple[Any, ...]:
         mean, precision, log_prior = prior.normal(gram, n, variance, ratio)
@@ -197,8 +200,16 @@ def given_sigma(fits: Fit, n: Any, prior: ResponsePrior, e: Any) -> GivenSigma:
     log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
     value = -weight / 2 * jnp.log(variance) - (rss + 2 * prior.b0) / (2 * variance) + (log_prior - log_det - far) / 2
     if prior.share is not None:
-        value = value + prior.share.log_density(variance, e[1])
+        value = value + prior.share.log_density(variance, h)
     return GivenSigma(root, mean, variance, value)
+
+
+def _usual_h(gram: Any, estimate: Any, rss: Any, n: Any, prior: ResponsePrior) -> Any:
+    """About the h that the sums speak for: half the logarithm of the explained over the residual sum of squares."""
+    explained = estimate @ gram @ estimate
+    if prior.intercept:
+        explained = explained - (gram[0] @ estimate) ** 2 / n
+    return jnp.log(len(estimate) / n + jnp.maximum(explained, 0.0) / rss) / 2
 
 
 _GRIDS = {1: [np.linspace(-14.0, 14.0, 561)], 2: [np.linspace(-8.0, 8.0, 129), np.linspace(-10.0, 10.0, 201)]}

@@ -8,7 +8,7 @@ tens of gradients one after another: docs/benchmarks.md has what that is worth.
 
 Where the prior says which share of the response is explained, e and h of `response` are proposed beside the sums: e
 normal, h from what the released sums would say of it, a little widened. p hardly depends on which sums under the noise
-those are. h lies within 10 of 0, outside of which a prior with a = b = 1/2 has a probability of 6e-5.
+those are. h lies within 10 of what the sums speak for.
 
 Whether it will do is said by the release alone: the variance of log p under the noise, roughly. Where that is above
 `MOST`, NUTS is run, as it is for several sites, whose coefficients have to agree, for several releases, and where a
