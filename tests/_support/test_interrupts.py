@@ -233,7 +233,7 @@ def spread(place, words, output, cache, kills):
 
 
 def test_privatize_at_any_moment(place, cache):
-    spread(place, PRIVATIZE, "out.json", cache, {signal.SIGINT: 16, signal.SIGTERM: 6, signal.SIGKILL: 6})
+    spread(place, PRIVATIZE, "out.json", cache, {signal.SIGINT: 8, signal.SIGTERM: 3, signal.SIGKILL: 3})
 
 
 def test_infer_at_any_moment(place, cache):

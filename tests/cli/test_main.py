@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import tacit
 
-pytestmark = pytest.mark.optimised  # the demo draws for long
 TOOL = str(Path(sys.executable).parent / "tacit")
 PLAN = """
 [model]
@@ -42,6 +40,32 @@ def run(folder, *words, code=0):
         assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stdout + done.stderr, "no colours when not on a terminal"
     return done
+
+
+@pytest.fixture
+def refused(folder, monkeypatch, capsys):
+    """Calls a command in this process, to be refused; what it says on standard error."""
+    from tacit.cli import main
+
+    def call(*words):
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["tacit", *words])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        said = capsys.readouterr()
+        assert (stopped.value.code, said.out) == (2, "")
+        assert "Traceback" not in said.err
+        if "Usage:" not in said.err:
+            assert said.err.startswith("Error: ")
+            assert said.err.count("\n") == 1
+        return said.err
+
+    return call
+
+
+def test_a_refusal_of_a_process_of_its_own(folder):
+    """The others are asked for in this one."""
+    assert "plan=" in run(folder, "check", "no.toml", code=2).stderr
 
 
 def test_the_whole_path(folder):
@@ -111,18 +135,18 @@ def test_version_and_help(folder):
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(folder, words, said):
+def test_bad_input_is_one_sentence_and_exit_code_2(folder, refused, words, said):
     before = sorted(p.name for p in folder.iterdir())
-    assert said in run(folder, *words, code=2).stderr
+    assert said in refused(*words)
     assert sorted(p.name for p in folder.iterdir()) == before, "nothing is left behind"
 
 
 @pytest.mark.parametrize(
     "words", [["--prior", "a"], ["--prior", "a=x"], ["--prior", "c=1"], ["--method", "magic"], ["--chains", "0"]]
 )
-def test_bad_settings_of_infer(folder, words):
-    run(folder, "simulate", "plan.toml", "--n", "10", "-o", "s.json")
-    run(folder, "infer", "s.json", "-o", "p.nc", *words, code=2)
+def test_bad_settings_of_infer(folder, refused, words):
+    tacit.simulate(folder / "plan.toml", n=10, seed=0).release.save(folder / "s.json")
+    refused("infer", "s.json", "-o", "p.nc", *words)
     assert not (folder / "p.nc").exists()
 
 
@@ -143,20 +167,6 @@ def test_a_paid_release_that_cannot_be_saved_is_printed(folder, monkeypatch, cap
     out, err = capsys.readouterr()
     assert tacit.Release.from_json(out).n == 150
     assert "No space left" in err
-
-
-def test_the_demo(tmp_path, monkeypatch):
-    said = run(tmp_path, "demo", "--output", "here").stdout
-    assert "nothing left" in said
-    for name in ("survey.csv", "ledger.db", "drinks.toml", "drinks.json", "drinks.nc", "drinks.html"):
-        assert (tmp_path / "here" / name).stat().st_size > 0
-    # Again, over its own files, with the posteriors that are there.
-    demo = import_module("tacit.demo")
-    monkeypatch.setattr(demo, "infer", lambda path, **_: tacit.Posterior.load(path.with_suffix(".nc")))
-    before, again = (tmp_path / "here" / "drinks.json").read_bytes(), []
-    demo.run_demo(tmp_path / "here", again.append)
-    assert "nothing left" in "".join(again)
-    assert (tmp_path / "here" / "drinks.json").read_bytes() != before
 
 
 def test_infer_says_the_answer_first_and_logs_only_when_asked(folder):

@@ -40,9 +40,12 @@ def test_neighbours_cannot_be_told_apart(name):
 def test_a_medium_is_assumed_to_be_typed_unless_tacit_reads_its_text(name):
     """In the releases that are made of it."""
     medium = MEDIA[name]
-    found = set()
+    found, releases = set(), 0
     for index in range(12):
-        found |= assumed(medium, pair_of(replace(medium, people=()), SEED, index))
+        one = assumed(medium, pair_of(replace(medium, people=()), SEED, index))
+        found, releases = found | one, releases + len(one)
+        if releases == 3:
+            break
     assert found == {() if medium.text else (TYPED_ELSEWHERE,)} or (medium.refused and not found)
 
 

@@ -72,7 +72,7 @@ CERTIFY = (sys.executable, "-m", "tacit.certificates", "--out", "out", "--only",
         pytest.param(words, number, id=f"{number.name}-{name}", marks=pytest.mark.slow if slow else ())
         for words, name in ((CALIBRATE, "calibrate"), (CERTIFY, "certificates"))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-        for slow in (words is CERTIFY and number is not signal.SIGKILL,)
+        for slow in (words is CERTIFY,)  # its children are started by the same few lines: see below
     ],
 )
 def test_children_end_with_their_parent(folder, words, number):
@@ -96,6 +96,18 @@ def test_children_end_with_their_parent(folder, words, number):
         for left in of_group(parent.pid):
             os.kill(left, signal.SIGKILL)
         parent.wait()
+
+
+def test_nothing_but_these_lines_starts_processes():
+    """So that what holds for the children of one command holds for those of all."""
+    source = Path(tacit.__file__).parent
+    using = {
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        if re.search(r"^\s*(from|import) (multiprocessing|concurrent\.futures\.process)", path.read_text("utf-8"), re.M)
+        or "ProcessPoolExecutor" in path.read_text("utf-8")
+    }
+    assert using == {"runtime/processes.py"}
 
 
 @linux
