@@ -46,7 +46,7 @@ def run_demo(output: str | Path, say: Callable[[str], None], *, show: bool = Fal
     Ledger.create(book).new_dataset(DATASET, PureDP(epsilon=2.0))
     say(f"2. A ledger that allows epsilon = 2 in all on these people, and no more: {book}")
     schema = Schema(SCHEMA)
-    model = LinearRegression("wellbeing ~ age + diagnosed + drinks")
+    model = LinearRegression("wellbeing ~ age + drinks")
     plans = {
         "wellbeing": Plan(model, schema, PureDP(epsilon=1.0), title="What goes with well-being?"),
         "diagnosed": Plan(Bernoulli("diagnosed"), schema, PureDP(epsilon=0.5)),
@@ -103,7 +103,7 @@ def _truth(name: str) -> list[str]:
         return [f"{_YES:.0%}"]
     if name == "drinks":
         return [f"{share:.0%}" for share in _SHARES.values()]
-    made = [10 * _AGE, _DIAGNOSED, *(_DRINKS[level] for level in list(_SHARES)[1:])]
+    made = [10 * _AGE, *(_DRINKS[level] for level in list(_SHARES)[1:])]
     return [f"{abs(effect):g} {'lower' if effect < 0 else 'higher'}" for effect in made]
 
 

@@ -59,7 +59,7 @@ BAD = [
     ("y ~ exp(age)", "y ~ ^exp(age)", "declare a column that has it"),
     ("y ~ agee", "y ~ ^agee", "did you mean 'age'"),
     ("y ~ 2*age", "y ~ ^2*age", "no numbers but 0 and 1"),
-    ("y ~ age dose", "y ~ age ^dose", "joined by : or"),
+    ("y ~ age dose", "y ~ age ^dose", "between terms, or : or"),
     ('y ~ C(sex, ref="f") + C(sex, ref="m")', 'y ~ C(sex, ref="f") + ^C(sex, ref="m")', "one reference level"),
 ]
 

@@ -68,7 +68,10 @@ def strict_toml(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"Expected the {name} to be TOML: {str(error)[:300]}.") from None
+        said = str(error)[:300].replace("Cannot overwrite a value", "One key is there twice")
+        curly = said.startswith("Invalid value") and any(quote in text for quote in "“”„‘’")
+        hint = '; quotes must be straight ones, as in "name"' if curly else ""
+        raise InputError(f"Expected the {name} to be TOML: {said}{hint}.") from None
     except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
         raise InputError(f"Expected the {name} to be TOML without endless numbers or nesting.") from None
 

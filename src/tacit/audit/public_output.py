@@ -57,7 +57,7 @@ def charged_once(plan: Plan, record: Record, n: int) -> Check:
         paid = 0
         for _ in range(2):
             try:
-                boundary.privatize(rows, plan, ledger=path, dataset="audit")
+                boundary.privatize(rows, plan, ledger=path, dataset="audit", progress=False)
             except RefusedError:
                 break
             except TacitError as error:
@@ -70,7 +70,7 @@ def charged_once(plan: Plan, record: Record, n: int) -> Check:
 
 
 def _public(plan: Plan, record: Record | None, n: int) -> dict[str, Any]:
-    release = boundary.privatize(table(plan, record, n, fillings(plan)[0]), plan, ledger=None)
+    release = boundary.privatize(table(plan, record, n, fillings(plan)[0]), plan, ledger=None, progress=False)
     plain = release.to_plain()
     if (
         release.calibrated_mechanism.passes > 1

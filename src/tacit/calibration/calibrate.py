@@ -62,7 +62,8 @@ class Calibration:
         """The size of the study and its worst number, not its arrays."""
         p = self.least_p()
         worst = min(p, key=lambda name: p[name])
-        return f"Calibration({len(self.failed)} trials, {len(p)} numbers, least p {p[worst]:.2g} for {worst})"
+        numbers = "1 number" if len(p) == 1 else f"{len(p)} numbers"
+        return f"Calibration({len(self.failed)} trials, {numbers}, least p {p[worst]:.2g} for {worst})"
 
     def _repr_html_(self) -> str:
         from tacit.pages.notebook import calibration_card

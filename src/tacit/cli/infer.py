@@ -19,6 +19,7 @@ from tacit.cli.shared import (
     alarm,
     asked_progress,
     check_form,
+    check_suffix,
     plain_rows,
     print_json,
     print_rows,
@@ -73,6 +74,7 @@ def infer(
     for path in screen or ():
         check_apart(output, "output", screen=path)
     check_writable(output, name="output", overwrite=overwrite)
+    check_suffix(output, ".nc", "a posterior is a netCDF file")
     changes = prior_changes(prior or [])
     posterior = tacit.infer(
         release,

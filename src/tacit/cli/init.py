@@ -39,7 +39,8 @@ def init(
         print_json({"plan": str(output), "columns": columns})
         return
     if asking:
-        say(f"Wrote {output}. Next: tacit check {shlex.quote(str(output))}")
+        say(f"Wrote {output}, a text file: change it where an answer was wrong.")
+        say(f"Next: tacit check {shlex.quote(str(output))}")
         return
     say(f"Wrote {output} with {len(columns)} column{'s' if len(columns) > 1 else ''}. Fill in the blanks, then:")
     say(f"  tacit check {output}")

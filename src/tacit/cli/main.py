@@ -48,6 +48,7 @@ from tacit.cli.shared import (
     Tsv,
     asked_progress,
     check_form,
+    check_suffix,
     print_json,
     print_table,
     print_tsv,
@@ -188,6 +189,7 @@ def privatize(
     for path in data:
         check_apart(output, "output", plan=plan, data=path, ledger=ledger)
     check_writable(output, name="output", overwrite=overwrite)
+    check_suffix(output, ".json", "a release is a JSON file")
     rows = data[0] if len(data) == 1 else data
     with opened_engine(engine) as chosen:
         release = tacit.privatize(rows, plan, ledger=ledger, dataset=dataset, engine=chosen, progress=asked_progress())

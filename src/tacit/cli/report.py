@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.shared import Json, Overwrite, asked_progress, print_json, say, say_lines
+from tacit.cli.shared import Json, Overwrite, asked_progress, check_suffix, print_json, say, say_lines
 from tacit.errors import expected
 from tacit.runtime.progress import percent
 
@@ -47,6 +47,7 @@ def report(
     for path in key or []:
         check_apart(output, "output", key=path)
     check_writable(output, name="output", overwrite=overwrite)
+    check_suffix(output, ".html", "the page is HTML, which a browser shows, and prints as PDF")
     loaded = tacit.Posterior.load(posterior)
     keys = [PublicKey.load(path) for path in key or []]
     simulation = _simulation(loaded) if truth else None

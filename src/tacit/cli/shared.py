@@ -125,6 +125,12 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=True), flush=True)
 
 
+def check_suffix(output: Path, suffix: str, why: str) -> None:
+    """Refuse a name under which no other command, and no browser, would know the file again."""
+    if output.suffix.lower() != suffix:
+        raise expected("output", str(output), f"to end in {suffix}: {why}")
+
+
 def check_form(as_json: bool, as_tsv: bool) -> None:
     """Refuse two forms of output at once."""
     if as_json and as_tsv:

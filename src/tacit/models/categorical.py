@@ -12,7 +12,7 @@ from tacit.bibliography import HOFFMAN_2014
 from tacit.errors import expected
 from tacit.models.conjugate import Conjugacy, ConjugateModel, public_numbers
 from tacit.models.conjugate_draws import shares_from_draws
-from tacit.models.effects import EffectDraws, effects_of_array
+from tacit.models.effects import EffectDraws, effects_of_array, question_of_levels
 from tacit.models.free_cells import free_counts_chain
 from tacit.models.levels import LEVEL_PROTOCOLS, level_randomizer, level_summary, shares_chain
 from tacit.models.local import LocalModel
@@ -166,15 +166,17 @@ class Categorical(Model, LocalModel, ConjugateModel):
 
     def question(self, schema: Schema) -> str:
         """How many have each level?"""
-        return f"How many have each level of {in_prose(self.column)}?"
+        return f"{question_of_levels(self.column, schema)}?"
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
-        """The share of every level."""
+        """The share of every level; of two that of the second."""
+        levels = self.coords(schema)["level"]
+        first = int(len(levels) == 2)
 
         def words(level: str) -> tuple[str, str, str]:
             return level, "", f" have {in_prose(self.column)} = {in_prose(level)}"
 
-        return effects_of_array(draws["theta"], [self.coords(schema)["level"]], words, "share")
+        return effects_of_array(draws["theta"][..., first:], [levels[first:]], words, "share")
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """Both parameters have one number a level."""

@@ -136,6 +136,13 @@ def response_words(name: str, schema: Schema) -> str:
     return f"{in_prose(name)} = {in_prose(str(column.levels[1]))}" if isinstance(column, Category) else in_prose(name)
 
 
+def question_of_levels(column: str, schema: Schema) -> str:
+    """How many have each level, without the question mark; of two levels the second, which says both."""
+    if len(schema.category(column).levels) == 2:
+        return f"How many have {response_words(column, schema)}"
+    return f"How many have each level of {in_prose(column)}"
+
+
 def rounded(value: float) -> str:
     """Three digits, whole with separators from a thousand on."""
     if value != value or abs(value) == math.inf:

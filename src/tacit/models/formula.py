@@ -304,4 +304,4 @@ def _no_factor(text: str, token: Token) -> NoReturn:
         refuse(
             text, token.place, "to have columns joined by : or * in its terms, and no numbers but 0 and 1 on their own"
         )
-    refuse(text, token.place, f"to have columns joined by : or * in its terms, not {token.text!r} here")
+    refuse(text, token.place, f"to have a + between terms, or : or * between columns of one, not {token.text!r} here")

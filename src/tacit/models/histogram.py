@@ -102,7 +102,7 @@ class Histogram(CellFamily):
 
         def words(*own: str) -> tuple[str, str, str]:
             where = condition(self.by, own[0]) if grouped else ""
-            return ": ".join(own), where, f" have {in_prose(self.column)} in {own[-1]}"
+            return ": ".join(own), where, f" have {in_prose(self.column)} from {own[-1]}"
 
         axes = [*([labels["group"]] if grouped else []), labels["bin"]]
         return effects_of_array(draws["share"], axes, words, "share")

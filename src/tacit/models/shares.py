@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from tacit._support.printable import in_prose
 from tacit.errors import expected
 from tacit.models.cell_family import CellFamily
-from tacit.models.effects import EffectDraws, and_words, condition, effects_of_array
+from tacit.models.effects import EffectDraws, and_words, condition, effects_of_array, question_of_levels
 from tacit.models.groups import checked_by, factors_of
 from tacit.models.model import Example
 from tacit.models.support import POSITIVE, SHARES
@@ -85,17 +85,19 @@ class Shares(CellFamily):
 
     def question(self, schema: Schema) -> str:
         """How many have each level, by group?"""
-        return f"How many have each level of {in_prose(self.column)}, by {and_words(self.by)}?"
+        return f"{question_of_levels(self.column, schema)}, by {and_words(self.by)}?"
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
-        """The share of every level in every group."""
+        """The share of every level in every group; of two levels that of the second."""
         labels = self.coords(schema)
+        first = int(len(labels["level"]) == 2)
 
         def words(group: str, level: str) -> tuple[str, str, str]:
             said = f" have {in_prose(self.column)} = {in_prose(level)}"
             return f"{group}: {level}", condition(self.by, group), said
 
-        return effects_of_array(draws["share"], [labels["group"], labels["level"]], words, "share")
+        shares = draws["share"][..., first:]
+        return effects_of_array(shares, [labels["group"], labels["level"][first:]], words, "share")
 
     def dims(self, schema: Schema) -> dict[str, tuple[str, ...]]:
         """One number a level, in each group."""

@@ -147,7 +147,8 @@ class SurvivalCurve(CellFamily):
 
     def question(self, schema: Schema) -> str:
         """How many are still without the event?"""
-        return f"How many are without the event {in_prose(self.event)}, by {in_prose(self.column)}{by_words(self.by)}?"
+        over = f"over time ({in_prose(self.column)}){by_words(self.by)}"
+        return f"How many are without the event {in_prose(self.event)} {over}?"
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
         """The share without the event at every edge, in every group."""

@@ -114,10 +114,10 @@ def _about_the_sampler(posterior: Posterior) -> list[str]:
     rows = posterior.summary()
     worst = max((r.r_hat for r in rows if r.r_hat == r.r_hat), default=1.0)
     if worst > _LARGEST_R_HAT:
-        found.append(f"The chains disagree (largest R-hat {worst:.3f}, above 1.01): draw more.")
+        found.append(f"The chains disagree (largest R-hat {worst:.3f}, above 1.01): ask for more draws.")
     least = min((min(r.ess_bulk, r.ess_tail) for r in rows if r.ess_bulk == r.ess_bulk), default=math.inf)
     if least < _FEWEST_DRAWS:
-        found.append(f"Few effective draws (least {least:.0f}, below 400): draw more.")
+        found.append(f"Few effective draws (least {least:.0f}, below 400): ask for more draws.")
     share = divergent(posterior)
     if share > _SOME_DIVERGING:
         found.append(f"{100 * share:.1f}% of the draws diverged: the sampler may have missed something.")

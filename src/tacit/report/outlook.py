@@ -28,7 +28,8 @@ def answering_splits(posterior: Posterior, splits: Sequence[Split]) -> list[Spli
     if len(own) == len(effects):
         return [replace(one, name=effect.name) for one, effect in zip(own, effects, strict=True)]
     named = {one.name: one for one in own}
-    matched = [(named.get(f"{variable}[{effect.name.partition(', +')[0]}]"), effect) for effect in effects]
+    labels = [effect.name.partition(", +")[0].replace(": ", ", ") for effect in effects]  # "group: level" is two labels
+    matched = [(named.get(f"{variable}[{label}]"), effect) for label, effect in zip(labels, effects, strict=True)]
     found = [replace(one, name=effect.name) for one, effect in matched if one is not None]
     if effects and len(found) == len(effects):
         return found
