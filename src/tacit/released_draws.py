@@ -61,7 +61,11 @@ def released_draws(release: Release | str | Path) -> ReleasedDraws:
     found = as_release(release)
     noise_parameters = found.noise_parameters
     if not isinstance(noise_parameters, DrawParameters):
-        raise expected("kind", found.plan.mechanism.kind, 'of [mechanism] to be "posterior-sample"')
+        raise expected(
+            "kind",
+            found.plan.mechanism.kind,
+            'of [mechanism] to be "posterior-sample": this release holds sums, and `infer` reads it',
+        )
     values = np.array(found.values, np.float64).reshape(noise_parameters.draws, noise_parameters.parameters)
     whole = (
         np.array([v != FAILED for v in found.values])

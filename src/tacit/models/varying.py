@@ -25,7 +25,6 @@ from tacit.statistics.design import Scaled
 from tacit.statistics.factors import Factors
 from tacit.statistics.group_gram import GroupGram
 
-_MOST_SHOWN = 20  # groups that have a sentence each
 _MOST_COLUMNS = 12
 _TRIES, _FEW_OUTSIDE = 1000, 0.002  # draws of parameters and rows; the share of values outside the bounds
 _NAIVE = 1e-2  # rows: the noise that the naive method knows of
@@ -181,14 +180,14 @@ class VaryingRegression(Regression):
         return found
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
-        """The other terms, how far groups lie apart, and the mean of each where they are few."""
+        """The other terms, how far groups lie apart, and the mean of each."""
         found = super().effects(draws, schema)
         design, by = self.design(schema), self.statistic(schema).by
         number, column = design.number_response, by.columns[0]
         outcome = response_words(number.name, schema) if design.formula.terms else in_prose(number.name)
-        before = f"The levels of {in_prose(column)} differ in {outcome} by a standard deviation of "
+        before = f"The {by.size} levels of {in_prose(column)} differ in {outcome} by a standard deviation of "
         found.append(EffectDraws(f"sd by {column}", "amount", number.scale * draws["spread"], before))
-        for i, level in enumerate(by.labels if by.size <= _MOST_SHOWN else ()):
+        for i, level in enumerate(by.labels):
             before = f"{condition(column, level)}the mean of {outcome} is "
             found.append(EffectDraws(level, "amount", draws["group_mean"][..., i], before))
         return found

@@ -24,7 +24,6 @@ from tacit.schema import Category, Schema
 from tacit.statistics.cell_table import CellTable
 from tacit.statistics.factors import Factors
 
-_MOST_SHOWN = 20  # groups that have a sentence each
 _MOST_COLUMNS, _MOST_CELLS = 12, 4000
 _NAIVE = 0.05  # rows: the noise that the naive method knows of
 
@@ -177,15 +176,15 @@ class VaryingLogisticRegression(Regression):
         return {**named, "spread": draws["spread"]}
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
-        """The other terms, how far groups lie apart, and the share of each where they are few and nothing else is."""
+        """The other terms, how far groups lie apart, and the share of each where there are no other terms."""
         by, name = self.by(schema), self.design(schema).formula.response
         column, yes = by.columns[0], schema.category(name).levels[1]
         before = (
-            f"The levels of {in_prose(column)} differ in the log odds of {in_prose(name)} by a standard deviation of "
+            f"The {by.size} levels of {in_prose(column)} differ in the log odds of {in_prose(name)} by a standard "
+            "deviation of "
         )
         found = [*super().effects(draws, schema), EffectDraws(f"sd by {column}", "amount", draws["spread"], before)]
-        shown = by.size <= _MOST_SHOWN and not self.design(schema).formula.terms
-        for i, level in enumerate(by.labels if shown else ()):
+        for i, level in enumerate(() if self.design(schema).formula.terms else by.labels):
             after = f" have {in_prose(name)} = {in_prose(str(yes))}"
             values = draws["group_share"][..., i]
             found.append(EffectDraws(level, "share", values, condition(column, level), after))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,10 @@ from tacit.posterior.rows import central_interval
 
 if TYPE_CHECKING:
     from tacit.posterior.posterior import Posterior
+
+
+_MOST_GROUPS = 20  # that have an answer each
+_ENDS = 5  # groups at either end, where there are more
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ def effect_draws(posterior: Posterior, draws: dict[str, Any]) -> list[EffectDraw
     sites = posterior.parts.coords["site"] if "site" in posterior.parts.axes else []
     answering = next(iter(plan.model.dims(plan.schema)))
     if answering not in own or len(sites) < 2 or draws[answering].shape[1:2] != (len(sites),):
-        return plan.model.effects(draws, plan.schema)
+        return _ends(posterior, plan.model.effects(draws, plan.schema))
     found: list[EffectDraws] = []
     for place, site in enumerate(sites):
         there = {name: values[:, place] if name in own else values for name, values in draws.items()}
@@ -58,3 +63,27 @@ def effect_draws(posterior: Posterior, draws: dict[str, Any]) -> list[EffectDraw
             for one in plan.model.effects(there, plan.schema)
         ]
     return found
+
+
+def groups_left_out(posterior: Posterior, found: Sequence[EffectDraws]) -> int:
+    """How many of the groups that inform each other have no answer of their own (`_ends`)."""
+    if not getattr(posterior.plan.model, "varies", False):
+        return 0
+    groups = set(posterior.parts.coords["group"])
+    answered = sum(one.name in groups for one in found)
+    return len(groups) - answered if answered else 0
+
+
+def _ends(posterior: Posterior, found: list[EffectDraws]) -> list[EffectDraws]:
+    """Of many groups that inform each other those at both ends, by the posterior's means, whatever the draws are of."""
+    import numpy as np
+
+    groups = posterior.parts.coords["group"] if getattr(posterior.plan.model, "varies", False) else []
+    answers = {one.name: one for one in found if one.name in set(groups)}
+    if len(answers) <= _MOST_GROUPS:
+        return found
+    draws = posterior.joined()
+    means = draws["group_mean" if "group_mean" in draws else "group_share"].mean(axis=0)
+    order = [groups[i] for i in np.argsort(means)]
+    others = [one for one in found if one.name not in answers]
+    return [*others, *(answers[name] for name in (*order[:_ENDS], *order[-_ENDS:]))]

@@ -17,7 +17,7 @@ from tacit.pages.interval_rows import Scale, interval
 from tacit.pages.svg import ratio_ticks, ticks
 from tacit.plan import Plan
 from tacit.posterior import Posterior
-from tacit.posterior.effects import effect_draws
+from tacit.posterior.effects import effect_draws, groups_left_out
 from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP
 from tacit.report.densities import PosteriorNumber
@@ -64,9 +64,8 @@ def answer_of(posterior: Posterior, simulation: Any = None) -> ReportAnswer:
         )
         for one in found
     )
-    return ReportAnswer(
-        rows, _scale_row(scale, found[0]), _axis(posterior, found[0]), max(0, len(found) - _MOST), numbers
-    )
+    left_out = max(0, len(found) - _MOST) + groups_left_out(posterior, found)
+    return ReportAnswer(rows, _scale_row(scale, found[0]), _axis(posterior, found[0]), left_out, numbers)
 
 
 def in_words(model: Model, name: str) -> str:

@@ -190,10 +190,9 @@ def open_csv(path: Path, delimiter: bytes | None = None) -> CsvFile:
         names = tuple(cell.decode().strip() for cell in split_line(line, delimiter))
     except UnicodeDecodeError:
         names = None
+    older = "UTF-16" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"
     if names is None:  # raised out here: the decoder's error would carry the bytes along
-        raise expected(
-            "data", label, "to have a header in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8` converts older files"
-        )
+        raise expected("data", label, f"to have a header in UTF-8; `iconv -f {older} -t UTF-8` converts older files")
     if len(names) == 1 and not ended:
         raise expected("data", label, "to end its last line with a newline, as it has only one column")
     return CsvFile(label, names, path, delimiter, body, size, body, size)
