@@ -440,6 +440,15 @@ def _number_after(text, words):
     return float(text.split(words, 1)[1].split()[0]) if words in text else None
 
 
+@pytest.mark.parametrize("total", TOTALS, ids=lambda total: total.symbols)
+def test_what_is_left_is_under_the_relation_of_the_total(total):
+    """Under the other one it would promise something else, and a plan that asked for it would be refused."""
+    added = replace(total, neighbours="add-remove")
+    for spent in ([], [PureEvent(1e-3)], [GaussianEvent(Fraction(1, 10**6), 0)]):
+        left = Filter(added).left(spent)
+        assert left is None or left.neighbours == "add-remove"
+
+
 def test_a_refusal_says_what_is_left_and_what_would_fit():
     half = LaplaceEvent(Fraction(1, 2), 100)
     assert Filter(PureDP(1.0)).why_not([half], LaplaceEvent(Fraction(2, 3), 100)) == (

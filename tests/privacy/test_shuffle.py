@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InputError
+from tacit.privacy.basis import Basis
 from tacit.privacy.guarantees import ApproxDP, PureDP
 from tacit.privacy.shuffle import shuffled, shuffled_delta
 from tacit.protocols.randomized_response import RandomizedResponse
@@ -184,3 +185,12 @@ def test_refusals():
         shuffled(PureDP(1.0), n=0, delta=1e-6)
     with pytest.raises(InputError, match="epsilon=-1"):
         shuffled_delta(1.0, 10, -1)
+
+
+def test_how_many_reports_there_are_is_seen_so_that_leaving_one_out_is_not_hidden():
+    with pytest.raises(InputError, match="how many reports there are"):
+        shuffled(PureDP(1.0, neighbours="add-remove"), n=1000, delta=1e-6)
+
+
+def test_what_is_assumed_of_a_report_is_assumed_of_all():
+    assert shuffled(PureDP(1.0, basis=Basis.ASSUMED), n=1000, delta=1e-6).basis is Basis.ASSUMED

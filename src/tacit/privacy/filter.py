@@ -108,23 +108,24 @@ class Filter:
         spent = self.spent(spent)
         if spent.first is None:
             return self.total
+        relation = self.total.neighbours
         match self.total:
             case ApproxDP(delta=delta):
                 epsilon = max(self._gaussian_epsilon(spent, delta), self._pure_epsilon(spent))
-                return ApproxDP(epsilon, delta) if epsilon > 0 else None
+                return ApproxDP(epsilon, delta, neighbours=relation) if epsilon > 0 else None
             case PureDP():
                 rest = float_below(self._rest(spent))
-                return PureDP(rest) if rest > 0 else None
+                return PureDP(rest, neighbours=relation) if rest > 0 else None
             case ZCDP():
                 rest = float_below(self._rest(spent))
-                return ZCDP(rest) if rest > 0 else None
+                return ZCDP(rest, neighbours=relation) if rest > 0 else None
             case RenyiDP(order=order):
                 rest = float_below(self._rest(spent))
-                return RenyiDP(order, rest) if rest > 0 else None
+                return RenyiDP(order, rest, neighbours=relation) if rest > 0 else None
             case _:
                 rest = self._rest(spent)
                 mu = math.sqrt(rest) * (1 - 2**-50) if rest > 0 else 0.0
-                return GDP(mu) if mu > 0 else None
+                return GDP(mu, neighbours=relation) if mu > 0 else None
 
     def largest_fit(self, spent: Past) -> str:
         """What would still be admitted, in words and rounded down: a plan that asks for this is not refused.

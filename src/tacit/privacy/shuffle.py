@@ -49,6 +49,7 @@ from typing import Any
 
 from tacit.errors import expected
 from tacit.privacy.guarantees import ApproxDP, PureDP
+from tacit.privacy.neighbours import REPLACE_ONE
 
 _MOST = 10**9  # more reports are counted as so many: fewer can only promise less
 _UNIT = 2.0**-53
@@ -73,6 +74,10 @@ def shuffled(local: PureDP, *, n: int, delta: float, randomized_response: bool =
     """
     if not isinstance(local, PureDP):
         raise expected("local", local, "to be a PureDP: reports with a delta of their own have no proof here")
+    if local.neighbours != REPLACE_ONE:
+        raise expected(
+            "neighbours", local.neighbours, f'of local to be "{REPLACE_ONE}": all see how many reports there are'
+        )
     if not 0 < delta < 1:
         raise expected("delta", delta, "to lie strictly between 0 and 1")
     low, high = 0.0, local.epsilon
@@ -84,7 +89,7 @@ def shuffled(local: PureDP, *, n: int, delta: float, randomized_response: bool =
         if high < 1e-12 * local.epsilon:
             break
     assumed = tuple(text.format(n=n) for text in ASSUMES)
-    return ApproxDP(high, delta, neighbours=local.neighbours, assumes=(*local.assumes, *assumed))
+    return ApproxDP(high, delta, basis=local.basis, assumes=(*local.assumes, *assumed))
 
 
 def shuffled_delta(local_epsilon: float, n: int, epsilon: float, *, randomized_response: bool = False) -> float:
