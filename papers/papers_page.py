@@ -59,7 +59,7 @@ DIAGRAM = "a diagram of the model: nothing to run"
 NETWORKS = "numbers and their runs: [Private networks](private-networks.md#against-private-descents)"
 FOUND = "[What a reader may look for](#what-a-reader-may-look-for)"
 ROWS = ("against_rows", "against_rows_of")
-WORTH = "numbers: [Posterior draws as a release](posterior-sampling.md#what-it-is-worth)"
+WORTH = "other prices: [What it is worth](posterior-sampling.md#what-it-is-worth)"
 SCORES = ("tempered_scores", "bounded_scores", "plain_scores", "calibrated_scores")
 REGRESSIONS = ("figures3-4-abalone", "figures3-4-adult", "figures3-4-mnist")
 ITEMS = (
@@ -127,8 +127,6 @@ ITEMS = (
         "4",
         ("regression_scores:4",),
         ("figure4",),
-        where="numbers: [Without a trusted collector](local.md)",
-        verdict="agrees",
     ),
     Item(
         "kulkarni2022",
@@ -137,8 +135,6 @@ ITEMS = (
         "5",
         ("regression_scores:5",),
         ("figure5",),
-        where="numbers: [Without a trusted collector](local.md)",
-        verdict="agrees in part",
     ),
     Item("kulkarni2022", "Figure 6", "error of the Chebyshev series", "6", ("chebyshev_error",), ("figure6",)),
     Item(
@@ -216,7 +212,6 @@ ITEMS = (
         SCORES,
         REGRESSIONS,
         where=WORTH,
-        verdict="agrees in part",
     ),
     Item(
         "geumlek2017",
@@ -226,7 +221,6 @@ ITEMS = (
         SCORES,
         REGRESSIONS,
         where=WORTH,
-        verdict="agrees in part",
     ),
 )
 PAPERS = tuple(TITLES)
