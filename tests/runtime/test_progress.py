@@ -6,6 +6,9 @@ import contextlib
 import os
 import pty
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 import pytest
 
@@ -41,6 +44,20 @@ def test_percent_are_whole_numbers_that_add_up_to_100():
     with percent(told.append, "Working"):  # more was told than there is
         work()
         work()
+    assert sum(told) == 100
+
+
+def test_two_threads_that_tell_at_once_tell_100_percent_and_no_more():
+    """Whoever listens is slow, so that each thread comes while the other is told; unlocked, points are told twice."""
+    told = []
+
+    def listener(points):
+        time.sleep(0.001)
+        told.append(points)
+
+    with percent(listener, "work"), ThreadPoolExecutor(2) as pool:
+        for context in (copy_context(), copy_context()):
+            pool.submit(context.run, lambda: [tell(0.01) for _ in range(50)])
     assert sum(told) == 100
 
 

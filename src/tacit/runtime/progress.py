@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from html import escape
-from threading import Event
+from threading import Event, RLock
 from typing import Any
 
 from tacit.errors import expected, one_thing
@@ -109,17 +109,19 @@ def percent(asked: Asked, what: str) -> Generator[None]:
 
 
 class _Points:
-    """Parts of 1 as percentage points; more than 100 of them are never told."""
+    """Parts of 1 as percentage points; more than 100 of them are never told, however many threads tell them."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._done, self._told = progress, 0.0, 0
+        self._lock = RLock()
 
     def __call__(self, part: float) -> None:
-        self._done += part
-        now = min(100, int(100 * self._done + 1e-6))
-        if now > self._told:
-            self._progress(now - self._told)
-            self._told = now
+        with self._lock:
+            self._done += part
+            now = min(100, int(100 * self._done + 1e-6))
+            if now > self._told:
+                self._progress(now - self._told)
+                self._told = now
 
 
 def pace(done: float, total: float | None, seconds: float, unit: str) -> str:
