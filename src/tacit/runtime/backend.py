@@ -40,8 +40,8 @@ from tacit.runtime.stages import outlined
 _Options = dict[str, bool | int]
 _DATASETS = 32  # of a block on a processor
 # Compiling the default logistic regression took 19.6 s and 1,310 MiB with the emitters and 16.8 s and 700 MiB without;
-# its draws took as long.
-_OPTIONS: _Options = {"xla_cpu_use_fusion_emitters": False}
+# its draws took as long. In one part instead of 32 its loop took 5.3 s of processor time instead of 5.7, and no longer.
+_OPTIONS: _Options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 # What stands before and after a long loop runs once, and compiling it took longer than anything else of a first
 # inference: 7.3 + 0.7 s of the logistic regression's two such pieces, and 2.7 + 0.3 s without the optimiser of LLVM,
 # while they ran for 0.11 and 0.13 s. The loop itself would take twice as long without.
