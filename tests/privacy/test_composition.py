@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -238,3 +239,11 @@ def test_shares_are_proportions():
 def test_shares_must_be_positive_numbers(shares):
     with pytest.raises(InputError, match="Expected share"):
         split(PureDP(1.0), shares)
+
+
+@pytest.mark.parametrize("total", [PureDP(1.0), ZCDP(0.5), RenyiDP(4.0, 1.0), GDP(1.0), ApproxDP(1.0, 1e-6)])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_parts_are_under_the_relation_of_the_total(total, neighbours):
+    """Under replace-one a plan says n, which a total under add-remove does not allow."""
+    parts = split(replace(total, neighbours=neighbours), [1, 2])
+    assert [part.neighbours for part in parts] == [neighbours] * 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tacit.errors import expected
@@ -148,7 +148,7 @@ def split(total: Guarantee, shares: Sequence[float]) -> list[Guarantee]:
     Pure and zCDP parts share epsilon and rho, Renyi parts epsilon at the total's order. Gaussian DP parts share mu^2:
     mu_i = mu sqrt(share_i). An (epsilon, delta) total is split into Gaussian DP parts: mu is the largest one that the
     filter lets Gaussian releases have together under this total, so that a ledger admits all the parts; it is 0.3 to 1
-    percent of mu^2 below the mu of the Gaussian curve.
+    percent of mu^2 below the mu of the Gaussian curve. All parts are under the total's neighbour relation.
 
     Proof: each part is rounded down, so the sums of epsilon, rho or mu^2 do not exceed the total's, and these sums are
     what `Filter` limits.
@@ -163,6 +163,10 @@ def split(total: Guarantee, shares: Sequence[float]) -> list[Guarantee]:
     if not weights:
         raise expected("shares", list(shares), "to hold at least one number")
     parts = [weight / sum(weights) for weight in weights]
+    return [replace(one, neighbours=total.neighbours) for one in _parts(total, parts)]
+
+
+def _parts(total: Guarantee, parts: Sequence[Fraction]) -> Sequence[Guarantee]:
     match total:
         case PureDP(epsilon=epsilon):
             return [PureDP(float_below(Fraction(epsilon) * part)) for part in parts]
@@ -173,7 +177,7 @@ def split(total: Guarantee, shares: Sequence[float]) -> list[Guarantee]:
         case GDP(mu=mu):
             return [GDP(_root_below(Fraction(mu) ** 2 * part)) for part in parts]
         case ApproxDP():
-            return split(GDP(gaussian_mu(total)), shares)
+            return _parts(GDP(gaussian_mu(total)), parts)
         case _:
             raise expected("total", total, "to be one of the definitions in tacit.privacy.guarantees")
 
