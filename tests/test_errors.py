@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -45,6 +47,15 @@ def test_rows_in_the_place_of_something_else_are_not_shown(place, table):
     with pytest.raises(tacit.InputError) as caught:
         PLACES[place](TABLES[table])
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cells", [[1917, 41, 58, 33, 20], [date(1917, 7, 31)] * 5])
+def test_cells_in_the_place_of_bounds_are_not_shown(cells):
+    with pytest.raises(tacit.InputError) as caught:
+        tacit.Schema({"age": cells})
+    assert "1917" not in str(caught.value)
+    with pytest.raises(tacit.InputError, match=re.escape("column=[0, 10, 20]")):
+        tacit.Schema({"age": [0, 10, 20]})
 
 
 @pytest.mark.parametrize(

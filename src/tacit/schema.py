@@ -258,7 +258,10 @@ def _column_from_plain(value: object) -> Column:
             return Category(tuple(value))
         if len(value) == 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
             return Number(value[0], value[1])
-        refuse_dates(value)
+        if len(value) > 4:  # the cells of a column, perhaps
+            value = one_thing(value)
+        else:
+            refuse_dates(value)
     raise expected("column", value, "to be two numbers (bounds), a list of strings (levels) or a table with either")
 
 
