@@ -116,4 +116,4 @@ def test_steps_are_round_and_numbers_short():
     assert [step_of(*bounds) for bounds in ((18, 90), (1, 5), (0, 1), (0, 100_000), (15, 55))] == [10, 1, 1, 10_000, 10]
     assert [rounded(v) for v in (0.012345, 12.345, 2518.4, math.inf)] == ["0.0123", "12.3", "2,518", "inf"]
     assert [percent(v) for v in (0.0149, 0.62, 0.985)] == ["1.5%", "62%", "98.5%"]
-    assert EffectDraws("x", "odds", np.zeros(1), "A goes with ", " the odds").shown(1000.0) == rounded(math.exp(700))
+    assert EffectDraws("x", "odds", np.zeros(1), "A goes with ", " the odds").shown(1000.0) == "over a million"

@@ -118,7 +118,8 @@ class Study:
         """Departures that do not apply, by their reason."""
         found: dict[str, list[str]] = {}
         for name, reason in self.refused.items():
-            found.setdefault(reason.replace(repr(name.split(" ")[0]), "it"), []).append(name)
+            _, _, wanted = reason.partition(f"={name.split(' ')[0]!r} ")
+            found.setdefault(f"Expected {wanted}" if wanted else reason, []).append(name)
         return found
 
     @property

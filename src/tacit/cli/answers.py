@@ -26,6 +26,8 @@ def read_family(answer: str, names: list[str]) -> str:
     if answer not in names:
         said = answer.lower().removesuffix("regression").strip(" -")
         hint = did_you_mean(said if said in names else answer, names)
+        if not said:  # of "regression" alone
+            hint = " (linear explains a number, logistic a yes or no)"
         raise InputError(f"Expected a number from 1 to {len(names)}, or one of the names{hint}.")
     return answer
 

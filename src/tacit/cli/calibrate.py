@@ -126,7 +126,7 @@ def calibrate(
             low, high = 100 * line["least_95"], 100 * line["most_95"]
             say(f"  {line['departure']:14s} {word:14s} 95% intervals hold {low:.1f} to {high:.1f} times in 100")
         for reason, names in found.refusals().items():
-            say(f"  {', '.join(names)} does not apply: {reason}")
+            say(f"  Not tried: {', '.join(names)}. {reason}")
         for path in (*([output] if output is not None else []), *written):
             say(f"Wrote {path}")
     if not found.calibrated:

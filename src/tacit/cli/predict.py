@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit._support.printable import in_prose
 from tacit.cli.shared import Json, Seed, Tsv, check_form, print_json, print_table, print_tsv, say
 from tacit.errors import expected
 from tacit.schema import Category, Schema
@@ -30,6 +31,8 @@ def predict(
 ) -> None:
     """Predict the response at points that you choose. Other columns are at mid-bounds, or at their first level."""
     import tacit
+    from tacit.models.effects import response_words
+    from tacit.models.regression import Regression
 
     check_form(as_json, as_tsv)
     loaded = tacit.Posterior.load(posterior)
@@ -57,6 +60,12 @@ def predict(
         say(f"Do not rely on this yet: {warning}")
     for warning in said:
         say(f"Note: {warning}")
+    model, schema = loaded.plan.model, loaded.plan.schema
+    if isinstance(model, Regression):
+        response = model.design(schema).formula.response
+        said_of = f"The probability of {response_words(response, schema)}"
+        number = not isinstance(schema.declared(response), Category)
+        say(f"{in_prose(response)} of one more row, its own scatter included:" if number else f"{said_of}:")
     ends = (f"{100 * probability:.4g}% from", "to")
     cells = [[_shown(value) for value in row.values()] for row in rows]
     print_table((*points, "mean", *ends), cells, left=0)

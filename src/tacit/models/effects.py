@@ -23,6 +23,7 @@ EffectScale = Literal["amount", "share", "difference", "odds", "rate"]
 """How an effect is read: as it is, as a percentage, as so much higher, or as so many times the odds or the rate."""
 
 
+_HUGE = math.log(1e6)  # of a ratio: beyond, digits say nothing more
 _PIECE = re.compile(r"\)\[\d+\]")  # the end of poly(age, 2)[1]
 
 
@@ -51,7 +52,9 @@ class EffectDraws:
     def shown(self, value: float) -> str:
         """A value as it is read: the ratio itself, a percentage, or the number."""
         if self.is_ratio:
-            return rounded(math.exp(min(value, 700.0)))
+            if abs(value) > _HUGE:
+                return "over a million" if value > 0 else "below a millionth"
+            return rounded(math.exp(value))
         return percent(value) if self.scale == "share" else rounded(value)
 
     def _estimate(self, value: float) -> str:

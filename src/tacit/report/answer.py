@@ -164,7 +164,14 @@ def _scale_row(scale: Scale, one: EffectDraws) -> str:
         return scale.labelled([(tick, f"{100 * tick:.4g}%") for tick in ticks(scale.low, scale.high, 5)])
     if not one.is_ratio:
         return scale.ticks()
-    return scale.labelled([(math.log(tick), rounded(tick)) for tick in ratio_ticks(scale.low, scale.high)])
+    return scale.labelled([(math.log(tick), _ratio(tick)) for tick in ratio_ticks(scale.low, scale.high)])
+
+
+def _ratio(tick: float) -> str:
+    """A ratio on an axis, as a power of ten where it is one with four zeros or more."""
+    power = math.log10(tick)
+    huge = abs(power) >= 4 and abs(power - round(power)) < 1e-9
+    return f"10^{round(power)}" if huge else rounded(tick)
 
 
 def _axis(posterior: Posterior, one: EffectDraws) -> str:
