@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,16 @@ from tacit.boundary import collect, needed
 from tacit.calibration.own_posterior import from_likelihood, from_rows, from_sums
 from tacit.errors import NO_ROWS, InputError, expected
 from tacit.infer import check_settings, method_for, numbers_of, posterior_arrays, problem_of
-from tacit.mechanisms.add_noise import NoisySums
+from tacit.mechanisms.add_noise import AddNoise, NoisySums
 from tacit.mechanisms.mechanism import CalibratedMechanism, Read
+from tacit.mechanisms.request import Request
 from tacit.mechanisms.score_rounds import ScoreRounds
 from tacit.models.likelihood_model import LikelihoodModel
-from tacit.models.model import Prior, Problem
+from tacit.models.model import Prior, Problem, Site
 from tacit.models.moment_regression import MomentRegression
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
+from tacit.privacy.guarantees import PureDP
 from tacit.release import Release
 from tacit.runtime.progress import Asked, percent, share, tell
 from tacit.statistics.accumulator import Accumulator
@@ -263,6 +265,8 @@ def _read(plan: Plan, table: Any) -> _Rows:
         raise InputError(NO_ROWS)
     found = _Rows()
     found.n, _ = collect(source, plan, empty=found)
+    if plan.row_filter is not None and plan.mechanism.person is None:
+        found.n = sum(len(next(iter(columns.values()))) for columns, _ in found.parts)  # those that pass
     return found
 
 
@@ -273,15 +277,17 @@ def _own(problem: Problem, calibrated: CalibratedMechanism, rows: _Rows, seed: i
     if isinstance(problem.model, LikelihoodModel):
         return from_likelihood(problem, *rows.whole(), seed=seed)
     assert isinstance(calibrated, NoisySums)
+    if problem.unknown_n:  # the rows themselves say it
+        calibrated = AddNoise().calibrated_mechanism(Request(problem.model, problem.schema, PureDP(1.0)))
+        problem = replace(problem, sites=(Site(rows.n, (calibrated.noise,)),))
     return from_sums(problem, rows.into(calibrated.accumulator())[1].totals, seed=seed)  # type: ignore[attr-defined]
 
 
 def _released(problem: Problem, plan: Plan, calibrated: CalibratedMechanism, read: Read) -> list[Any]:
     """The numbers of one release. None is shown: only what is inferred from all of them is."""
     n, values, noise_parameters = calibrated.carry_out(read, OSEntropy())
-    release = Release(
-        plan=plan, n=n, values=values, noise_parameters=noise_parameters, dataset="public-table", id="public-table"
-    )
+    said, name = n if calibrated.public_n else None, "public-table"
+    release = Release(plan=plan, n=said, values=values, noise_parameters=noise_parameters, dataset=name, id=name)
     return numbers_of(problem, [release])
 
 
