@@ -18,6 +18,7 @@ from tacit.mechanisms.posterior_sample.row_loss import RowLoss
 from tacit.privacy.basis import Basis
 from tacit.private_samplers import nuts_draws
 
+pytestmark = pytest.mark.optimised  # chains go through rows for long
 EFFORT = Effort(runs=400, n=10, level=1e-6, seed=0)
 SCHEMA = tacit.Schema(y=["no", "yes"], a=(-1, 1))
 MODEL = tacit.LogisticRegression("y ~ a")

@@ -29,3 +29,18 @@ def test_many_columns_say_how_many_rows_they_need_and_fewer_with_a_larger_budget
         assert found is not None
         rows.append(int(found[1].replace(",", "")))
     assert 10_000 < rows[1] < rows[0] < 10**8
+
+
+def of_levels(count: int) -> tacit.Plan:
+    schema = tacit.Schema(y=(-1, 1), a=(-1, 1), f=[f"f{i}" for i in range(count)])
+    return tacit.Plan(tacit.LinearRegression("y ~ a + f"), schema, tacit.PureDP(1.0))
+
+
+def test_so_many_levels_that_a_posterior_would_take_hours_are_refused_before_anything_is_sampled() -> None:
+    assert about_many_columns(of_levels(20)) == []
+    plan = of_levels(110)
+    (line,) = about_many_columns(plan)
+    assert line.startswith("Inference: refused. Expected formula='y ~ a + f' to have fewer levels: 110 combinations")
+    release = tacit.simulate(plan, n=2000, seed=1).release
+    with pytest.raises(tacit.RefusedError, match=r"^Expected formula=[^\n]* to have fewer levels[^\n]*\.$"):
+        tacit.infer(release)

@@ -14,6 +14,9 @@ from tacit.schema import Category
 from tacit.statistics.design import Mapped, Scaled
 
 MOST_CELLS, MOST_DERIVED = 200, 1000
+MOST_WORK = 10**6
+"""Combinations of levels times the square of the columns up to which sums are sampled: at 100 levels a gradient took
+half a millisecond, which makes a posterior of some three minutes, and at 300 it would take half an hour or more."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,19 @@ class Cells:
         """The levels of each cell."""
         levels = [self.design.schema.category(name).levels for name in self.factors]
         return [", ".join(str(own[code]) for own, code in zip(levels, codes, strict=True)) for codes in self.codes]
+
+    @property
+    def too_large(self) -> str | None:
+        """Why a posterior from noisy sums would take too long, and what to do; None where it does not."""
+        columns = len(self.design.columns)
+        if self.count * columns**2 <= MOST_WORK:
+            return None
+        return (
+            f"Expected formula={str(self.design.formula)!r} to have fewer levels: {self.count} combinations of them "
+            f"with {columns} columns would take half an hour or more. Put levels together, leave a column out, or take "
+            "VaryingRegression with a term such as (1 | group) for a column of many levels; --method naive answers at "
+            "once, and leaves the noise out."
+        )
 
     def maps(self) -> tuple[Any, Any]:
         """a (cells, p) and B (cells, p, numbers)."""

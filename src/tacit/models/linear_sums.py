@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tacit.errors import expected
+from tacit.errors import RefusedError, expected
+from tacit.models.cells import Cells
 from tacit.models.gram_layout import check_latent, free_grams, from_gram_part, noisy_grams
 from tacit.models.input_reports import noise_variances
 from tacit.models.linear_gibbs import plain_design
@@ -66,6 +67,8 @@ def cell_moments_sums(problem: Problem, settings: SamplerSettings) -> Chain:
         check_latent(problem, "cell-moments")
     else:
         _check_rows(problem, len(design.columns) + 2, "cell-moments")
+    if (why := Cells(design, derived=True).too_large) is not None:
+        raise RefusedError(why)
     return from_gram_part(cell_moments_chain(free_grams(problem), prior.response(design), settings), problem)
 
 

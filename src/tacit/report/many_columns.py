@@ -1,7 +1,8 @@
-"""What a plan with many columns says before it is spent: how many rows a posterior will need."""
+"""What a plan with many columns or levels says before it is spent: how many rows a posterior needs, if it has one."""
 
 from __future__ import annotations
 
+from tacit.models.cells import Cells
 from tacit.models.linear import LinearRegression
 from tacit.models.model import Problem, Site
 from tacit.plan import Plan
@@ -10,10 +11,13 @@ _FEW_COLUMNS = 20  # of a linear regression: there is a posterior whatever the n
 
 
 def about_many_columns(plan: Plan) -> list[str]:
-    """From how many rows on there is a posterior, where a linear regression has too many columns for NUTS."""
+    """From how many rows on there is a posterior, where a linear regression has too many columns or levels for NUTS."""
     model = plan.model
-    if not isinstance(model, LinearRegression) or model.default_method(plan.schema) != "wishart":
+    if not isinstance(model, LinearRegression):
         return []
+    if model.default_method(plan.schema) != "wishart":
+        why = Cells(model.design(plan.schema), derived=True).too_large
+        return [] if why is None else [f"Inference: refused. {why}"]
     size = len(model.design(plan.schema).columns)
     if size <= _FEW_COLUMNS or not plan.calibrated_mechanism().public_n:
         return []
