@@ -57,7 +57,8 @@ def run_demo(output: str | Path, say: Callable[[str], None], *, show: bool = Fal
         page = write_report(posterior, folder / f"{name}.html", overwrite=True, ledger=book)
         say(f"{6 + 4 * step}. A page to show somebody: {page}")
     balance = Ledger(book).left(DATASET)
-    rest = "nothing" if balance.left is None else balance.left.symbols
+    little = isinstance(balance.left, PureDP) and balance.left.epsilon < 1e-6  # what whole numbers of noise do not use
+    rest = "nothing" if balance.left is None or little else balance.left.symbols
     say(f"{3 + 4 * len(plans)}. The ledger now: {balance.spends} releases paid for, {rest} left.")
     first = folder / "wellbeing.html"
     opened = show and _has_screen() and webbrowser.open(first.resolve().as_uri())
