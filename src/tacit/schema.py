@@ -285,6 +285,10 @@ class Schema(Mapping[str, Column]):
     """The columns that are derived from others, by name, each behind those that it names."""
 
     def __init__(self, columns: Mapping[str, object] | None = None, /, **more: object) -> None:
+        if columns is not None and not isinstance(columns, Mapping):
+            raise InputError(
+                "Expected schema to be names with bounds or levels, as in Schema(age=(18, 100)) or a dict."
+            )
         declared: dict[str, object] = {**(columns or {}), **more}
         if not declared:
             raise InputError("Expected schema to declare at least one column.")

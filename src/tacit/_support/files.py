@@ -272,7 +272,10 @@ def read_text(path: str | Path, *, name: str, limit: int) -> str:
 
 def _as_path(path: object, name: str) -> Path:
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-        raise expected(name, one_thing(path), "to be the path of a file")
+        ours = type(path).__module__.startswith("tacit.")  # a plan, a release: its kind says enough
+        raise expected(
+            name, type(path).__name__ if ours else one_thing(path), f"to be a {name} or the path of its file"
+        )
     return Path(path)
 
 
