@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.cli import main
 from tacit.design.check import compare
 from tacit.design.coordinates import coordinates_of
 from tacit.design.information import RowMoments, row_moments
@@ -249,14 +250,29 @@ def test_a_study_loads_no_jax_and_reads_no_file(tmp_path):
     assert done.stdout.strip() == "False"
 
 
-def test_the_command(tmp_path):
-    YES_NO.save(tmp_path / "plan.toml")
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Calls `tacit design` in this process; what it says."""
 
-    def run(*words, code=0):
-        done = subprocess.run([TOOL, "design", "plan.toml", *words], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        assert "Traceback" not in done.stderr
-        return done
+    def call(*words, code=0):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["tacit", "design", "plan.toml", *words])
+        try:
+            ended = main() or 0
+        except SystemExit as stopped:
+            ended = stopped.code or 0
+        said = capsys.readouterr()
+        assert ended == code, said.err
+        assert "Traceback" not in said.err
+        return types.SimpleNamespace(stdout=said.out, stderr=said.err)
+
+    return call
+
+
+def test_the_command(tmp_path, run):
+    YES_NO.save(tmp_path / "plan.toml")
+    found = subprocess.run([TOOL, "design", "plan.toml", "--n", "10.5"], cwd=tmp_path, capture_output=True, text=True)
+    assert (found.returncode, found.stderr.count("\n")) == (2, 1)  # the others are asked in this process
 
     said = run("--n", "100,10_000", "--epsilon", "0.1,1", "--plot", "plot.svg")
     assert "due to noise" in said.stdout
@@ -278,25 +294,20 @@ def test_the_command(tmp_path):
         assert name in run(*words, code=2).stderr
 
 
-def test_the_command_takes_what_is_expected(tmp_path):
+def test_the_command_takes_what_is_expected(tmp_path, run):
     """Seed 0: a column of a third of the spread has an interval that is wider, and what is still guessed is said."""
     schema = tacit.Schema(y=(0, 100), age=(18, 90), sex=["f", "m"])
     tacit.Plan(tacit.LinearRegression("y ~ age + sex"), schema, tacit.PureDP(1.0)).save(tmp_path / "plan.toml")
 
-    def run(*words, code=0):
-        command = [TOOL, "design", "plan.toml", "--n", "5000", *words]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        assert "Traceback" not in done.stderr
-        return done
-
     said = ["--expect", "y=50+-10", "--expect", "sex=f:0.6,m:0.4", "--effect", "age=0.1"]
-    wide, narrow = (json.loads(run(*said, "--expect", f"age=40+-{sd}", "--json").stdout) for sd in ("12", "4"))
+    wide, narrow = (
+        json.loads(run("--n", "5000", *said, "--expect", f"age=40+-{sd}", "--json").stdout) for sd in ("12", "4")
+    )
     assert narrow["table"][1]["width"] > 1.5 * wide["table"][1]["width"]
     assert narrow["guessed"] == []
     assert narrow["expected"]["columns"]["age"] == [40, 4]
     assert narrow["expected"]["effects"] == {"age": 0.1}
-    shown = run("--expect", "age=40+-10").stdout
+    shown = run("--n", "5000", "--expect", "age=40+-10").stdout
     assert "8 in 10" in shown
     assert "Guessed: where the values of y, sex lie" in shown
     for words, name in (
@@ -304,7 +315,7 @@ def test_the_command_takes_what_is_expected(tmp_path):
         (["--expect", "age=40+-0"], "expect age=0.0 to be a standard deviation above 0"),
         (["--effect", "weight=1"], "effect='weight' to be a coefficient"),
     ):
-        assert name in run(*words, code=2).stderr
+        assert name in run("--n", "5000", *words, code=2).stderr
 
 
 def test_scores_in_rounds_have_nothing_to_check(tmp_path):
