@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import typer
 import tacit
 from tacit.cli import app
 from tacit.cli.order import ORDER
-from tacit.cli.shared import prior_changes
+from tacit.cli.shared import check_suffix, prior_changes
 
 SCHEMA = tacit.Schema(ill=["no", "yes"], age=(20, 60))
 LOGISTIC = tacit.Plan(
@@ -216,3 +217,20 @@ def test_quiet_says_nothing_and_verbose_logs(folder_of_a_plan, tmp_path):
 def folder_of_a_plan(tmp_path):
     plan = tacit.Plan(tacit.Bernoulli("smoker"), tacit.Schema(smoker=["no", "yes"]), tacit.PureDP(1.0))
     return plan.save(tmp_path / "plan.toml")
+
+
+def test_an_output_has_a_name_by_which_it_is_known_again():
+    check_suffix(Path("page.HTML"), ".html", "why")
+    for name in ("page.pdf", "page", "page.html.txt"):
+        with pytest.raises(tacit.InputError, match=r"to end in \.html: the page is HTML"):
+            check_suffix(Path(name), ".html", "the page is HTML")
+
+
+def test_the_demo_names_a_command_that_the_shell_finds(monkeypatch):
+    """`make demo` leaves the command in a folder where no shell looks."""
+    demo = import_module("tacit.demo")
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/tacit", "demo"])
+    monkeypatch.setattr(demo.shutil, "which", lambda _: None)
+    assert demo._tool() == "/somewhere/bin/tacit"
+    monkeypatch.setattr(demo.shutil, "which", lambda _: "/usr/bin/tacit")
+    assert demo._tool() == "tacit"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import tacit
 from tacit.models.effects import EffectDraws, percent, rounded, step_of
 from tacit.models.registry import FAMILIES
+from tacit.posterior.effects import effect_draws, groups_left_out
 
 SCHEMA = tacit.Schema(
     cost=(0, 1000), age=(20, 80), mood=(1, 5), smoker=["no", "yes"], region=["north", "south", "east"], visits=(0, 9)
@@ -110,6 +112,38 @@ def test_a_function_steps_by_its_own_value_and_a_piece_of_a_curve_is_no_answer()
     assert list(found) == ["log(age)"]
     assert found["log(age)"].before == "1 more in 'log(age)' goes with cost "
     assert found["log(age)"].values == pytest.approx(0.3 * 500 / (math.log(4) / 2)), "mapped over log 20 to log 80"
+
+
+def test_of_two_levels_the_second_says_both():
+    """By group and without: 0.3 of the smokers, and never the 0.7 beside it."""
+    shares = np.array([[[0.7, 0.3], [0.6, 0.4], [0.9, 0.1]]])
+    found = tacit.Shares("smoker", by="region").effects({"share": shares}, SCHEMA)
+    assert [one.name for one in found] == ["north: yes", "south: yes", "east: yes"]
+    assert [one.values[0] for one in found] == [0.3, 0.4, 0.1]
+    (alone,) = tacit.Categorical("smoker").effects({"theta": shares[:, 0]}, SCHEMA)
+    assert (alone.name, alone.values[0]) == ("yes", 0.3)
+    assert tacit.Shares("smoker", by="region").question(SCHEMA) == "How many have smoker = yes, by region?"
+
+
+@pytest.mark.parametrize(("size", "shown"), [(20, 20), (21, 10)])
+def test_of_many_groups_those_at_both_ends_are_answered(size, shown):
+    """Means 0, 1, 2, ... in an order of seed 1; draws of anything else choose the same groups."""
+    levels = [f"g{i}" for i in range(size)]
+    means = np.random.default_rng(1).permutation(size).astype(float)
+    plan = tacit.Plan(
+        tacit.VaryingRegression("cost ~ (1 | g)"), tacit.Schema(cost=(0, 1000), g=levels), tacit.PureDP(1.0)
+    )
+    draws = {"theta": np.zeros((1, 1)), "sigma": np.ones(1), "spread": np.ones(1), "group_mean": means[None]}
+    parts = SimpleNamespace(coords={"group": levels}, axes=())
+    posterior = SimpleNamespace(plan=plan, parts=parts, joined=lambda: draws)
+    first, *groups = effect_draws(posterior, draws)
+    assert first.name == "sd by g"
+    assert len(groups) == shown
+    assert groups_left_out(posterior, groups) == size - shown
+    if shown < size:
+        assert [one.values[0] for one in groups] == [*range(5), *range(size - 5, size)]
+    others = effect_draws(posterior, {**draws, "group_mean": -means[None]})
+    assert [one.name for one in others[1:]] == [one.name for one in groups]
 
 
 def test_steps_are_round_and_numbers_short():
