@@ -19,7 +19,7 @@ from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 from tacit.statistics.cell_table import Bins, CellTable
 
-_AT_AN_END = 0.06  # at least, that a quantile lies at an end of its bin: above the 0.025 that an interval leaves out
+_AT_AN_END = 0.25  # that a quantile lies at either end of its bin: well above the 0.025 that an interval leaves out
 _MOST = 100
 
 
@@ -30,10 +30,9 @@ class Quantiles(CellFamily):
     ``quantile`` is about the population that the rows are a sample of, ``rows_quantile`` about the rows. Values pile up
     at bounds, so rows at either bound are counted apart, and a quantile may be the bound itself. Else counts say in
     which bin a quantile lies and not where in it: rows may be spread evenly over the bin, or all lie at one place, as
-    whole numbers do. So half of the draws put it at an end of the bin, at the nearer end more often, at the other one
-    with a probability of 0.06 at least, and all of them so that its mean place is that of evenly spread rows, or as
-    near to it as can be. A 95% interval then never ends inside a bin that holds all the rest, and holds a bin whole
-    that the noise leaves a probability of a half.
+    whole numbers do. So a draw puts it at either end of the bin with probability 0.25 each, and otherwise where its
+    mean place is that of evenly spread rows, or as near to it as can be. A 95% interval then never ends inside a bin
+    that holds all the rest, and holds a bin whole that the noise leaves a probability of 0.1.
 
     ```pycon
     >>> tacit.Quantiles("age", probabilities=[0.5], edges=[30, 50, 70]).column
@@ -189,8 +188,7 @@ def _quantiles(weights: Any, uniform: Any, edges: Any, levels: Any, xp: Any) -> 
     bins = xp.sum(below[:, :, None, 1:-1] < levels[:, None] - 1e-12, axis=3)
     low = xp.take_along_axis(below, bins, axis=2)
     high = xp.take_along_axis(below, bins + 1, axis=2)
-    evenly, uniform = xp.clip((levels - low) / xp.maximum(high - low, 1e-300), 0.0, 1.0), uniform[..., None]
-    at_low, at_high = xp.maximum((1 - evenly) / 2, _AT_AN_END), xp.maximum(evenly / 2, _AT_AN_END)
-    middle = xp.clip((evenly - at_high) / (1 - at_low - at_high), 0.0, 1.0)
-    place = xp.where(uniform < at_low, 0.0, xp.where(uniform > 1 - at_high, 1.0, middle))
+    evenly, uniform = (levels - low) / xp.maximum(high - low, 1e-300), uniform[..., None]
+    middle = xp.clip((evenly - _AT_AN_END) / (1 - 2 * _AT_AN_END), 0.0, 1.0)
+    place = xp.where(uniform < _AT_AN_END, 0.0, xp.where(uniform > 1 - _AT_AN_END, 1.0, middle))
     return edges[bins] + (edges[bins + 1] - edges[bins]) * place
