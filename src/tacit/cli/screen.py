@@ -55,7 +55,7 @@ def screen(
     as_json: Json = False,
     as_tsv: Tsv = False,
 ) -> None:
-    """Find out whether the plan fits the rows, for a little privacy. Counts the cells that are not as declared."""
+    """Find out, for a little privacy, whether a plan fits rows. Counts the cells that are not as declared."""
     import tacit
     from tacit._support.files import check_apart, check_writable
     from tacit.engines.open import opened_engine
