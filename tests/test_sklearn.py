@@ -36,7 +36,8 @@ LOGISTIC = tacit.Plan(
     tacit.Schema(ill=["no", "yes"], sex=["f", "m"], smoker=["no", "yes"]),
     tacit.ZCDP(rho=50.0),
 )
-FAST = {"method": "naive", "chains": 1, "draws": 200, "warmup": 100}  # the noise is negligible here
+FEW = {"chains": 1, "draws": 200, "warmup": 100}
+FAST = {"method": "naive", **FEW}  # the noise is negligible here
 
 
 @pytest.fixture
@@ -330,7 +331,7 @@ def test_all_of_scikit_learn_s_checks_of_a_regressor():
 )
 def test_scikit_learn_s_checks_of_a_classifier(name):
     """Not all of them: each compiles a sampler of its own for every shape of its data."""
-    getattr(estimator_checks, name)("TacitClassifier", TacitClassifier(simulate=True, **FAST))
+    getattr(estimator_checks, name)("TacitClassifier", TacitClassifier(simulate=True, **FEW))
 
 
 @pytest.mark.parametrize("where", ["X", "y"])
