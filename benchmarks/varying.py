@@ -35,8 +35,7 @@ KEPT = 100  # draws of a trial that are ranked, `--keep` apart
 def plan_of(said: Any) -> tacit.Plan:
     """Everything in mapped units."""
     levels = [f"c{i}" for i in range(said.groups)]
-    old = ["18-34", "35-64", "65-90"]
-    schema = tacit.Schema(cost=(-1, 1), age=(-1, 1), old=old, sex=["f", "m"], smokes=["no", "yes"], clinic=levels)
+    schema = tacit.Schema(cost=(-1, 1), age=(-1, 1), sex=["f", "m"], smokes=["no", "yes"], clinic=levels)
     family = tacit.VaryingLogisticRegression if said.formula.startswith("smokes") else tacit.VaryingRegression
     return tacit.Plan(family(said.formula), schema, tacit.PureDP(said.epsilon))
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -130,10 +129,9 @@ def of_cells(pair: Pair) -> Pair | None:
             for other in [one for one in (*numbers, *levels) if one not in (number, group)]:
                 models.append(partial(tacit.VaryingRegression, f"`{number}` ~ `{other}` + (1 | `{group}`)"))
                 models.append(partial(tacit.VaryingRegression, f"`{number}` ~ `{other}` + (`{other}` | `{group}`)"))
-    for two, group in product(twos, groups):
-        models.append(partial(tacit.VaryingLogisticRegression, f"`{two}` ~ (1 | `{group}`)"))
-        others = [one for one in levels if one not in (two, group)]
-        models += [partial(tacit.VaryingLogisticRegression, f"`{two}` ~ `{one}` + (1 | `{group}`)") for one in others]
+    models += [
+        partial(tacit.VaryingLogisticRegression, f"`{two}` ~ (1 | `{group}`)") for two in twos for group in groups
+    ]
     mechanism = tacit.AddNoise(unit=pair.plan.mechanism.person)
     for model in Random(pair.plan.to_toml()).sample(models, len(models)):
         with suppress(tacit.InputError):

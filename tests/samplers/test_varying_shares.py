@@ -9,7 +9,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
-from tacit.samplers.varying_shares import GroupCounts, _Cells, _pieces, _table, _truncated
+from tacit.samplers.varying_shares import GroupCounts, _pieces, _table, _truncated
 
 
 @pytest.mark.parametrize(("laplace", "rate"), [(True, None), (False, None), (True, 0.03)])
@@ -71,30 +71,3 @@ def test_normal_numbers_between_two_ends_have_their_distribution():
             share = (norm.cdf(x) - ends[0]) / (ends[1] - ends[0])
             assert np.isclose(share, 0.3 if low < 0 else 0.7, atol=1e-6) or np.isclose(share, 0.3, atol=1e-6)
         assert 50.0 <= float(_truncated(jnp.array(50.0), jnp.array(51.0), jnp.array(0.3))) <= 51.0
-
-
-def test_a_group_of_several_cells_has_the_product_of_their_likelihoods():
-    """Exact tables of normal likelihoods: of three cells at e + x'beta the product is normal again, with a mean and an
-    sd of its own, in every group, and its integral against N(alpha, spread^2) has a closed form. Planted fault: without
-    beta in one cell it is far from it. The grid and the interpolation are good to a thousandth.
-    """
-    x, beta = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0.8, -1.1])
-    mean, sd = np.array([[0.2, 1.3, -0.6], [-1.0, -0.4, -2.3]]), np.array([[0.3, 0.5, 0.2], [0.9, 0.4, 0.6]])
-    alpha, spread = 0.1, 0.7
-    with jax.enable_x64(True):
-        etas = mean[..., None] + sd[..., None] * np.linspace(-8, 8, 128)
-        logs = -(((etas - mean[..., None]) / sd[..., None]) ** 2) / 2
-        cells = _Cells.of(x, jnp.array(etas), jnp.array(logs))
-
-        def log_integral(beta):
-            places, found, log_scale = cells.by_group(jnp.array(beta))
-            return np.asarray(jnp.log(jnp.sum(_pieces(places, found, alpha, spread)[0], axis=1)) + log_scale)
-
-        mine, wrong = log_integral(beta), log_integral(np.array([0.8, 0.0]))
-    own, weight = mean - x @ beta, sd**-2
-    total = weight.sum(axis=1)
-    middle = (weight * own).sum(axis=1) / total
-    apart = (weight * (own - middle[:, None]) ** 2).sum(axis=1) / 2
-    expected = norm.logpdf(middle, alpha, np.sqrt(spread**2 + 1 / total)) + np.log(2 * np.pi / total) / 2 - apart
-    np.testing.assert_allclose(mine, expected, atol=0.01)
-    assert np.abs(wrong - expected).max() > 1

@@ -1,11 +1,9 @@
-"""Shares in many groups that inform each other: (1 | g), beside terms of levels, for a response of two levels."""
+"""Shares in many groups that inform each other: y ~ (1 | g) for a response of two levels."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, ClassVar, Self
 
 from tacit._support.printable import in_prose
@@ -16,7 +14,6 @@ from tacit.models.gram_layout import site_noises
 from tacit.models.groups import MOST_GROUPS
 from tacit.models.model import Example, Method, Prior, Problem
 from tacit.models.regression import Regression
-from tacit.models.score_rows import draw_columns, raw_cells
 from tacit.models.support import POSITIVE, SHARE
 from tacit.models.varying_logistic_prior import VaryingLogisticPrior
 from tacit.runtime.chain import Arrays, Chain, SamplerSettings
@@ -24,24 +21,21 @@ from tacit.schema import Category, Schema
 from tacit.statistics.cell_table import CellTable
 from tacit.statistics.factors import Factors
 
-_MOST_COLUMNS, _MOST_CELLS = 12, 4000
 _NAIVE = 0.05  # rows: the noise that the naive method knows of
 
 
 @dataclass(frozen=True)
 class VaryingLogisticRegression(Regression):
-    """logit P(y) = x'theta + u_g: ``formula`` has one term (1 | g), and each declared level of g has an effect u_g of
-    its own; x are columns with levels, and their products.
+    """logit P(y) = theta + u_g: ``formula`` is y ~ (1 | g), and each declared level of g has an effect u_g of its own.
 
-    Released: how many rows of each level of g, and of the other columns, have each level of y, `CellTable`. The effects
-    are draws from N(0, ``spread``^2) whose standard deviation is learned, so that a level of few rows is moved towards
-    the others (partial pooling). ``group_share`` is the probability of the second level of y in each level of g, with
-    other columns at their first levels.
+    Released: how many rows of each level of g have each level of y, `CellTable`. The effects are draws from N(0,
+    ``spread``^2) whose standard deviation is learned, so that a level of few rows is moved towards the others (partial
+    pooling). ``group_share`` is the probability of the second level of y in each level of g.
 
     ```pycon
-    >>> schema = tacit.Schema(smokes=["no", "yes"], sex=["f", "m"], clinic=["a", "b", "c"])
-    >>> len(tacit.VaryingLogisticRegression("smokes ~ sex + (1 | clinic)").statistic(schema).entries)
-    12
+    >>> schema = tacit.Schema(smokes=["no", "yes"], clinic=["a", "b", "c"])
+    >>> len(tacit.VaryingLogisticRegression("smokes ~ (1 | clinic)").statistic(schema).entries)
+    6
 
     ```
     """
@@ -59,12 +53,9 @@ class VaryingLogisticRegression(Regression):
 
     @classmethod
     def examples(cls) -> tuple[Example[Self], ...]:
-        """Smokers by clinic; beside another column."""
-        schema = Schema(smokes=["no", "yes"], sex=["f", "m"], clinic=[f"c{i}" for i in range(8)])
-        return (
-            Example(cls("smokes ~ (1 | clinic)"), schema, quick=False, always=False),
-            Example(cls("smokes ~ sex + (1 | clinic)"), schema, quick=False, always=False),
-        )
+        """Smokers by clinic."""
+        schema = Schema(smokes=["no", "yes"], clinic=[f"c{i}" for i in range(8)])
+        return (Example(cls("smokes ~ (1 | clinic)"), schema, quick=False, always=False),)
 
     def by(self, schema: Schema) -> Factors:
         """The groups; refuses what is not built."""
@@ -73,52 +64,27 @@ class VaryingLogisticRegression(Regression):
             raise expected(
                 "formula", self.formula, "to have a term (1 | g); without one it is of the family 'logistic'"
             )
-        if formula.offsets or formula.varying.slopes:
-            raise expected("formula", self.formula, "to have no offset() and no slopes in a logistic regression with |")
-        for name in formula.columns[:-1]:
-            if not isinstance(schema.declared(name), Category):
-                formula.no(
-                    name,
-                    f"to have columns with levels alone beside (1 | {formula.varying.column}): make one of "
-                    f"{in_prose(name)} by a derived column, such as cut({in_prose(name)}, [...])",
-                )
+        if formula.terms or formula.offsets:
+            raise expected(
+                "formula",
+                self.formula,
+                f"to have (1 | {formula.varying.column}) alone: a logistic regression with other terms beside it, or "
+                "with slopes that vary, is not built",
+            )
         response = schema.declared(formula.response)
         if not isinstance(response, Category) or len(response.levels) != 2:
             raise expected(
                 "formula", self.formula, f"to have a response of two levels: declare them for {formula.response!r}"
-            )
-        if len(self.design(schema).columns) > _MOST_COLUMNS:
-            raise expected(
-                "formula", self.formula, f"to make at most {_MOST_COLUMNS} columns beside those of the groups"
             )
         levels = tuple(map(str, schema.category(formula.varying.column).levels))
         if not 3 <= len(levels) <= MOST_GROUPS:
             raise expected("formula", self.formula, f"to have 3 to {MOST_GROUPS} levels behind |, not {len(levels)}")
         return Factors((formula.varying.column,), (levels,))
 
-    def cells(self, schema: Schema) -> Factors:
-        """The combinations of a group and of the levels of other columns, those of the last column changing fastest."""
-        by = self.by(schema)
-        names = [name for name in self.design(schema).cells if name not in by.columns]
-        levels = [tuple(map(str, schema.category(name).levels)) for name in names]
-        found = Factors((*by.columns, *names), (*by.levels, *levels))
-        if math.prod(map(len, found.levels)) > _MOST_CELLS:
-            raise expected("formula", self.formula, f"to make at most {_MOST_CELLS} combinations of levels")
-        return found
-
     def statistic(self, schema: Schema) -> CellTable:
-        """Rows by group, other columns and response."""
-        by, name = self.cells(schema), self.design(schema).formula.response
+        """Rows by group and response."""
+        by, name = self.by(schema), self.design(schema).formula.response
         return CellTable(Factors((name,), (tuple(map(str, schema.category(name).levels)),)), by)
-
-    def cell_design(self, schema: Schema) -> Any:
-        """The design of the cells of one group, without the constant."""
-        import numpy as np
-
-        cells = self.cells(schema)
-        codes = np.array(list(product(*(range(len(levels)) for levels in cells.levels[1:]))), int)
-        group = {cells.columns[0]: np.zeros(len(codes), int)}
-        return self.design(schema).matrix(group | dict(zip(cells.columns[1:], codes.T, strict=True)))[:, 1:]
 
     def default_prior(self, schema: Schema) -> VaryingLogisticPrior:
         """Weak: before the release a share may be nearly 0 or nearly 1."""
@@ -129,24 +95,20 @@ class VaryingLogisticRegression(Regression):
         import numpy as np
 
         assert isinstance(prior, VaryingLogisticPrior)
-        theta = prior.slope * rng.standard_normal(len(self.design(schema).columns))
-        theta[0] *= prior.level / prior.slope
-        spread = np.float64(prior.spread * abs(rng.standard_normal()))
+        theta, spread = prior.level * rng.standard_normal(1), np.float64(prior.spread * abs(rng.standard_normal()))
         effect = spread * rng.standard_normal(self.by(schema).size)
-        return {"theta": theta, "spread": spread, "effect": effect, "group_share": 1 / (1 + np.exp(-theta[0] - effect))}
+        return {"theta": theta, "spread": spread, "effect": effect, "group_share": 1 / (1 + np.exp(-theta - effect))}
 
     def draw_rows(self, parameters: Arrays, schema: Schema, n: int, rng: Any) -> Arrays:
-        """Sizes of groups as uniform as shares can be, those of other levels drawn anew, the response by the model."""
+        """Sizes of groups as uniform as shares can be, the response from the model."""
         import numpy as np
 
-        design, (by,) = self.design(schema), self.by(schema).columns
-        cells = draw_columns([name for name in design.cells if name != by], schema, n, rng)
-        size = self.by(schema).size
-        cells[by] = rng.choice(size, size=n, p=rng.dirichlet(np.ones(size)))
-        eta = design.matrix(cells) @ np.asarray(parameters["theta"]) + np.asarray(parameters["effect"])[cells[by]]
-        no, yes = schema.category(design.formula.response).levels
-        answers = rng.random(n) < 1 / (1 + np.exp(-eta))
-        return {**raw_cells(cells, schema), design.formula.response: [yes if one else no for one in answers]}
+        by, name = self.by(schema), self.design(schema).formula.response
+        codes = rng.choice(by.size, size=n, p=rng.dirichlet(np.ones(by.size)))
+        answers = rng.random(n) < np.asarray(parameters["group_share"])[codes]
+        no, yes = schema.category(name).levels
+        levels = schema.category(by.columns[0]).levels
+        return {by.columns[0]: [levels[code] for code in codes], name: [yes if one else no for one in answers]}
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -158,12 +120,8 @@ class VaryingLogisticRegression(Regression):
 
     def mean_response(self, draws: Arrays, schema: Schema, new: Any) -> Any:
         """The probability of the second level in the named group."""
-        from scipy.special import expit
-
-        design = self.design(schema)
-        cells = design.parse(new)
-        effect = draws["effect"][:, cells[self.by(schema).columns[0]]]
-        return expit(draws["theta"] @ design.matrix(cells).T + effect)
+        cells = self.design(schema).parse(new)
+        return draws["group_share"][:, cells[self.by(schema).columns[0]]]
 
     def predict(self, draws: Arrays, schema: Schema, new: Any, rng: Any) -> Any:
         """Answers, 0 or 1, of rows of the named group."""
@@ -171,20 +129,19 @@ class VaryingLogisticRegression(Regression):
         return (rng.random(mean.shape) < mean) * 1.0
 
     def coefficients(self, draws: Arrays, schema: Schema) -> dict[str, Any]:
-        """Those of the formula and the standard deviation of the levels, in log odds."""
-        named = {name: draws["theta"][..., i] for i, name in enumerate(self.design(schema).names)}
-        return {**named, "spread": draws["spread"]}
+        """The mean of all levels and their standard deviation, in log odds."""
+        return {"Intercept": draws["theta"][..., 0], "spread": draws["spread"]}
 
     def effects(self, draws: Arrays, schema: Schema) -> list[EffectDraws]:
-        """The other terms, how far groups lie apart, and the share of each where there are no other terms."""
+        """How far groups lie apart, and the share of each."""
         by, name = self.by(schema), self.design(schema).formula.response
         column, yes = by.columns[0], schema.category(name).levels[1]
         before = (
             f"The {by.size} levels of {in_prose(column)} differ in the log odds of {in_prose(name)} by a standard "
             "deviation of "
         )
-        found = [*super().effects(draws, schema), EffectDraws(f"sd by {column}", "amount", draws["spread"], before)]
-        for i, level in enumerate(() if self.design(schema).formula.terms else by.labels):
+        found = [EffectDraws(f"sd by {column}", "amount", draws["spread"], before)]
+        for i, level in enumerate(by.labels):
             after = f" have {in_prose(name)} = {in_prose(str(yes))}"
             values = draws["group_share"][..., i]
             found.append(EffectDraws(level, "share", values, condition(column, level), after))
@@ -216,14 +173,13 @@ def _noises(problem: Problem) -> Any:
 
 
 def _chain(problem: Problem, scales: Any, settings: SamplerSettings, *, laplace: bool) -> Chain:
-    from tacit.samplers.varying_shares import GroupCounts, SharesPrior, varying_shares_chain
+    from tacit.samplers.varying_shares import GroupCounts, varying_shares_chain
 
-    model, prior, (site,) = problem.model, problem.prior, problem.sites
-    assert isinstance(model, VaryingLogisticRegression)
+    prior, (site,) = problem.prior, problem.sites
     assert isinstance(prior, VaryingLogisticPrior)
     own = scales[0][: len(problem.statistic.entries)].reshape(-1, 2)
-    known = GroupCounts(None if site.n is None else float(site.n), own, laplace, model.cell_design(problem.schema))
-    return varying_shares_chain(known, SharesPrior(prior.level, prior.slope, prior.spread), settings)
+    known = GroupCounts(None if site.n is None else float(site.n), own, laplace)
+    return varying_shares_chain(known, prior.level, prior.spread, settings)
 
 
 def _naive(problem: Problem, settings: SamplerSettings) -> Chain:

@@ -10,12 +10,11 @@ from tacit.models.model import Prior
 
 @dataclass(frozen=True)
 class VaryingLogisticPrior(Prior):
-    """On the logit scale: the mean of the levels is N(0, ``level``^2), every other coefficient N(0, ``slope``^2), the
-    standard deviation of the levels half-normal with scale ``spread``. The sizes of the groups are uniform.
+    """On the logit scale: the mean of the levels is N(0, ``level``^2), their standard deviation half-normal with scale
+    ``spread``. The sizes of the groups are uniform.
     """
 
     level: float = 1.5
-    slope: float = 1.5
     spread: float = 1.0
 
     def __post_init__(self) -> None:

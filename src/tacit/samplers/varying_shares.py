@@ -1,35 +1,31 @@
-"""Shares of yes in many groups from noisy counts: counts and sizes summed out cell by cell, NUTS over the few numbers
+"""Shares of yes in many groups from noisy counts: counts and sizes summed out group by group, NUTS over the few numbers
 that all groups share.
 
-A group falls into cells by the levels of other columns, one cell where there are none. Cell c of group g has N rows, of
-which b say yes, with probability p = 1 / (1 + exp(-eta)), eta = e_g + x_c'beta, and e_g ~ N(alpha, spread^2). Released
+Group g has N rows, of which b say yes, with probability p = 1 / (1 + exp(-eta_g)); eta_g ~ N(alpha, spread^2). Released
 are N - b and b, each with noise. A size with a flat prior is a Poisson number whose mean m is flat: given m and p the
-two counts are Poisson numbers with means m (1 - p) and m p, independent of each other. So the likelihood of a cell is
+two counts are Poisson numbers with means m (1 - p) and m p, independent of each other. So the likelihood of a group is
 
     L(eta) = integral over m of A(m (1 - p)) B(m p),    A(l) = sum over a of Poisson(a; l) noise(z - a),
 
 and A and B are tables of one number. Sums over a are exact where the noise is narrow enough to list all a; else the
 Poisson distribution is normal, and its convolution with the noise has a closed form. Sizes are shares of n rows,
-uniform on the simplex, each with its own density (1 - m / n)^(cells - 2): that they add up to n is left out. Where n is
+uniform on the simplex, each with its own density (1 - m / n)^(G - 2): that they add up to n is left out. Where n is
 not public the total is flat, and sizes are independent given a rate (`latent_sizes`), one more of the few numbers; at
-the end the counts of all cells are drawn, and n is their sum.
+the end the counts of all groups are drawn, and n is their sum.
 
-L is a table over eta. That of a group over e is the product of those of its cells, at e + x_c'beta, each interpolated
-in its logarithm; the places of e move with beta to where the cells say that e is. It is linear between its places, so
-that its integral against a normal density has a closed form: (alpha, beta, spread) have a density of few numbers, and
-e_g is drawn from its own table given them. No coordinate belongs to a group, so there are no funnels.
+L is a table over eta that is linear between its places, so that its integral against a normal density has a closed
+form: (alpha, spread) have a density of few numbers, and eta_g is drawn from its own table given them. No coordinate
+belongs to a group, so there are no funnels.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import gammaln, log_ndtr, ndtr, ndtri, xlogy
 
 from tacit.runtime.backend import argument
@@ -38,7 +34,6 @@ from tacit.samplers.hmc_kernel import explore
 from tacit.samplers.latent_sizes import Rate, draw_counts, log_both
 
 _ETAS, _SIZES, _MEANS = 128, 96, 256  # places of the tables of L, of its integral over m, and of A and B
-_PLACES = 160  # of a group's table where it has several cells
 _LISTED = 512  # counts that a sum over all of them has; wider noise takes the normal distribution
 _SDS, _FARTHEST = 8.0, 12.0  # how far the table of L reaches: in its sds, and at most in log odds
 _REACH = 14.0  # scales of noise
@@ -47,167 +42,87 @@ _LEAST_LOG = -1e4  # of a table, in place of minus infinity
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """What is known beside a release: ``n`` rows, or None; the scale of the noise on both counts (cells of all groups,
-    2); the design ``x`` (cells of a group, coefficients) without the constant.
-    """
+    """What is known beside a release: ``n`` rows, or None; the scale of the noise on both counts of a group."""
 
     n: float | None
     scales: Any
     laplace: bool
-    x: Any = field(default_factory=lambda: np.zeros((1, 0)))
 
     def log_noise(self, residual: Any) -> Any:
         """The log density at residuals over their scale, up to a constant."""
         return -jnp.abs(residual) if self.laplace else -(residual**2) / 2
 
 
-@dataclass(frozen=True)
-class SharesPrior:
-    """Sds of the mean of the levels and of other coefficients, and the scale of the half-normal spread."""
-
-    level: float
-    slope: float
-    spread: float
-
-
-def varying_shares_chain(problem: GroupCounts, prior: SharesPrior, settings: SamplerSettings) -> Chain:
-    """Draws of ``theta``, ``spread``, and by group of ``effect`` and ``group_share``, in a row of zeros of x; of ``n``
-    where it is latent.
-    """
-    count, k = problem.x.shape
-    groups, latent = len(problem.scales) // count, problem.n is None
+def varying_shares_chain(problem: GroupCounts, level: float, scale: float, settings: SamplerSettings) -> Chain:
+    """Draws of ``theta``, ``spread``, and by group of ``effect`` and ``group_share``; of ``n`` where it is latent."""
+    groups, latent = len(problem.scales), problem.n is None
     scales, n = argument(problem.scales), argument([problem.n or 1.0])
-    every = groups * count
 
     def chain(key: Any, released: Any) -> tuple[Arrays, Arrays]:
-        z = released.reshape(every, 2)
-        rate = Rate.of(z, (2.0 if problem.laplace else 1.0) * jnp.sum(scales**2), every)
+        z = released.reshape(groups, 2)
+        rate = Rate.of(z, (2.0 if problem.laplace else 1.0) * jnp.sum(scales**2), groups)
 
         def log_sizes(m: Any) -> Any:
-            """The log density of the size of a cell: one where n is known, else for each node of the rate."""
+            """The log density of the size of a group: one where n is known, else for each node of the rate."""
             if latent:
                 return -rate.nodes[:, None] * m
-            return jnp.where(m < n, (every - 2) * jnp.log1p(-jnp.minimum(m / n, 1 - 1e-9)), -jnp.inf)[None]
+            return jnp.where(m < n, (groups - 2) * jnp.log1p(-jnp.minimum(m / n, 1 - 1e-9)), -jnp.inf)[None]
 
         etas, logs, sizes = jax.lax.map(lambda one: _table(problem, one[0], one[1], log_sizes), (z, scales))
-        whole = _Cells.of(problem.x, etas.reshape(groups, count, -1), logs[:, 0].reshape(groups, count, -1))
-
-        def cells_at(t: Any) -> tuple[_Cells, Any, Any]:
-            """The cells, what else is in the log density, and log r."""
-            if not latent:
-                return whole, 0.0, 0.0
-            log_rate, volume, weights = rate.at(0.4 * t["rate"])
-            found = whole.with_logs(jnp.einsum("k,ckp->cp", weights, logs).reshape(groups, count, -1))
-            return found, volume + (every - 1) * log_rate, log_rate
-
-        cells = cells_at({"rate": 0.0})[0]
-        about, root = cells.start(prior.slope)
-        middles = cells.places(about)[0]
+        middles = jnp.mean(etas[:, jnp.array([0, -1])], axis=1)
         centre = jnp.clip(jnp.mean(middles), -6.0, 6.0)
         wide = jnp.sqrt(jnp.var(middles) / groups) + 0.02
 
-        def named(t: Arrays) -> tuple[Any, Any, Any]:
-            return centre + wide * t["alpha"], about + root @ t["beta"] if k else about, 0.3 * t["spread"]
+        def tables(t: Any) -> tuple[Any, Any, Any, Any]:
+            """The likelihood of each group over its largest value, the logarithm of that, what else is in the log
+            density, and log r.
+            """
+            own, value, log_rate = logs[:, 0], 0.0, 0.0
+            if latent:
+                log_rate, volume, weights = rate.at(0.4 * t["rate"])
+                own, value = jnp.einsum("k,gkp->gp", weights, logs), volume + (groups - 1) * log_rate
+            own = jnp.maximum(own, _LEAST_LOG)
+            largest = jax.lax.stop_gradient(jnp.max(own, axis=1))
+            return jnp.exp(own - largest[:, None]), largest, value, log_rate
 
         def log_density(t: Any) -> Any:
-            alpha, beta, spread = named(t)
-            cells, of_rate, _ = cells_at(t)
-            etas, values, log_scale = cells.by_group(beta)
+            alpha, spread = centre + wide * t["alpha"], 0.3 * t["spread"]
+            values, largest, of_rate, _ = tables(t)
             held = jnp.sum(_pieces(etas, values, alpha, jnp.abs(spread) + 1e-6)[0], axis=1)
-            found = jnp.sum(jnp.log(jnp.maximum(held, 1e-300)) + log_scale) - jnp.sum((beta / prior.slope) ** 2) / 2
-            return of_rate + found - (alpha / prior.level) ** 2 / 2 - (spread / prior.spread) ** 2 / 2
+            found = jnp.sum(jnp.log(jnp.maximum(held, 1e-300)) + largest)
+            return of_rate + found - (alpha / level) ** 2 / 2 - (spread / scale) ** 2 / 2
 
         for_start, for_chain, for_draws = jax.random.split(key, 3)
-        normal = jax.random.normal(for_start, (2 + k,))
+        normal = jax.random.normal(for_start, (2,))
         start = {"alpha": 0.3 * normal[0], "spread": 1.5 + 0.3 * normal[1]}
-        start |= {"beta": 0.3 * normal[2:]} if k else {}
         start |= {"rate": jnp.zeros(())} if latent else {}
-        positions, info = explore(for_chain, log_density, start, settings, target=0.9, dense=k > 0)
+        positions, info = explore(for_chain, log_density, start, settings, target=0.9)
 
         def draw(one: Any) -> Arrays:
             t, key = one
-            alpha, beta, spread = named(t)
-            spread = jnp.abs(spread) + 1e-6
-            cells, _, log_rate = cells_at(t)
-            masses, ends = _pieces(*cells.by_group(beta)[:2], alpha, spread)
+            alpha, spread = centre + wide * t["alpha"], jnp.abs(0.3 * t["spread"]) + 1e-6
+            values, _, _, log_rate = tables(t)
+            masses, ends = _pieces(etas, values, alpha, spread)
             for_piece, for_place, *for_counts = jax.random.split(key, 2 + latent)
             piece = jax.random.categorical(for_piece, jnp.log(jnp.maximum(masses, 1e-300)), axis=1)[:, None]
             low, high = (jnp.take_along_axis(one, piece, axis=1)[:, 0] for one in (ends[:, :-1], ends[:, 1:]))
             between = jax.random.uniform(for_place, (groups,), minval=1e-12, maxval=1 - 1e-12)
             eta = alpha + spread * _truncated((low - alpha) / spread, (high - alpha) / spread, between)
             found = {
-                "theta": jnp.concatenate([alpha[None], beta]),
+                "theta": alpha[None],
                 "spread": spread,
                 "effect": eta - alpha,
                 "group_share": jax.nn.sigmoid(eta),
             }
             if not latent:
                 return found
-            of_cells = (eta[:, None] + problem.x @ beta).reshape(-1)
-            counts = draw_counts(for_counts[0], problem, (z, scales), sizes, of_cells, jnp.exp(log_rate))
+            counts = draw_counts(for_counts[0], problem, (z, scales), sizes, eta, jnp.exp(log_rate))
             return {**found, "n": jnp.sum(counts)}
 
         keys = jax.random.split(for_draws, settings.draws)
         return jax.lax.map(draw, (positions, keys), batch_size=16), info
 
     return chain
-
-
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """The tables of all cells: places and logarithms (groups, cells, places), about where each has its largest value
-    and how wide it is there (groups, cells).
-    """
-
-    x: Any
-    etas: Any
-    logs: Any
-    middle: Any
-    weight: Any
-
-    @staticmethod
-    def of(x: Any, etas: Any, logs: Any) -> _Cells:
-        wide = (etas[..., -1] - etas[..., 0]) / (2 * _SDS)
-        return _Cells(x, etas, jnp.maximum(logs, _LEAST_LOG), jnp.mean(etas[..., [0, -1]], axis=-1), wide**-2)
-
-    def with_logs(self, logs: Any) -> _Cells:
-        """The same with other tables at the same places."""
-        return replace(self, logs=logs)
-
-    def start(self, slope: float) -> tuple[Any, Any]:
-        """About where beta is, and a root of its covariance: least squares with a number of its own for each group."""
-        k = self.x.shape[1]
-        if not k:
-            return jnp.zeros(0), jnp.zeros((0, 0))
-        share = self.weight / jnp.sum(self.weight, axis=1, keepdims=True)
-        away = self.x - jnp.einsum("gc,ck->gk", share, jnp.asarray(self.x))[:, None]
-        precision = jnp.einsum("gc,gck,gcl->kl", self.weight, away, away) + jnp.eye(k) / slope**2
-        about = jnp.linalg.solve(precision, jnp.einsum("gc,gck,gc->k", self.weight, away, self.middle))
-        half = jnp.linalg.cholesky(precision)
-        return about, solve_triangular(half, jnp.eye(k), lower=True, trans=1)
-
-    def places(self, beta: Any) -> tuple[Any, Any]:
-        """About where e is in each group, and how well the cells say it."""
-        total = jnp.sum(self.weight, axis=1)
-        return jnp.sum(self.weight * (self.middle - self.x @ beta), axis=1) / total, 1 / jnp.sqrt(total)
-
-    def by_group(self, beta: Any) -> tuple[Any, Any, Any]:
-        """The places of e in each group, the likelihood there over its largest value, and the logarithm of that."""
-        if len(self.x) == 1:
-            largest = jax.lax.stop_gradient(jnp.max(self.logs[:, 0], axis=1))
-            return self.etas[:, 0], jnp.exp(self.logs[:, 0] - largest[:, None]), largest
-        middle, wide = self.places(beta)
-        low = jnp.clip(middle - _SDS * wide, -_FARTHEST, _FARTHEST - 1)
-        high = jnp.clip(middle + _SDS * wide, 1 - _FARTHEST, _FARTHEST)
-        found = low[:, None] + (high - low)[:, None] * jnp.linspace(0, 1, _PLACES)
-        first, last = self.etas[..., :1], self.etas[..., -1:]
-        at = (found[:, None] + (self.x @ beta)[:, None] - first) / (last - first) * (_ETAS - 1)
-        at = jnp.clip(at, 0.0, _ETAS - 1.0)
-        before = jnp.clip(jnp.floor(at).astype(int), 0, _ETAS - 2)
-        lower, upper = (jnp.take_along_axis(self.logs, before + i, axis=2) for i in (0, 1))
-        logs = jnp.sum(lower + (at - before) * (upper - lower), axis=1)
-        largest = jax.lax.stop_gradient(jnp.max(logs, axis=1))
-        return found, jnp.exp(logs - largest[:, None]), largest
 
 
 def _pieces(etas: Any, values: Any, alpha: Any, spread: Any) -> tuple[Any, Any]:
@@ -232,7 +147,7 @@ def _truncated(low: Any, high: Any, uniform: Any) -> Any:
 
 
 def _table(problem: GroupCounts, z: Any, scales: Any, log_sizes: Any) -> tuple[Any, Any, Any]:
-    """The places of eta of one cell, and ln L there (densities of its size, places) for each of ``log_sizes`` of m;
+    """The places of eta of one group, and ln L there (densities of its size, places) for each of ``log_sizes`` of m;
     then the places of the root of m, and the tables of `_log_count` of both counts.
     """
     variance = (2.0 if problem.laplace else 1.0) * scales**2
