@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InputError
-from tacit.statistics.clipped_scores import SCORE_STEPS, ClippedScores, RowScores
+from tacit.statistics.clipped_scores import SCORE_STEPS, UNITS, ClippedScores, RowScores
 
 
 @dataclass(frozen=True)
@@ -154,3 +154,26 @@ def test_sums_are_the_sums_of_rows_and_stay_below_the_largest():
 def test_a_wrong_length_or_point_is_refused(clip, point):
     with pytest.raises(InputError, match=r"^Expected (clip|point)="):
         ClippedScores(Given(2), clip, point, matrix=False)
+
+
+@dataclass(frozen=True)
+class Measured(Given):
+    """Scores that are divided by 1, 2 and 300 at any point but 0."""
+
+    def units(self, point):
+        return (UNITS, 2 * UNITS, 300 * UNITS) if any(point) else None
+
+
+def test_scores_are_cut_in_the_units_of_their_point():
+    """Seed 6. The sums are those of the divided scores, bit for bit, and no row is longer than the cut."""
+    rng, at = np.random.default_rng(6), (1, 0, 0)
+    vectors = rng.normal(size=(200, 3)) * [1, 4, 2000]
+    there = replace(sums(), likelihood=Measured(3)).at(at, matrix=True)
+    plain = sums().at(at, matrix=True)
+    assert there.units == (UNITS, 2 * UNITS, 300 * UNITS)
+    assert there.at((0, 0, 0), matrix=True).units is None
+    assert there.sensitivity() == plain.sensitivity()
+    assert (there.each_row(rows(vectors)) == plain.each_row(rows(vectors * (1 / np.array([1, 2, 300]))))).all()
+    whole, cut = there.vectors(rows(vectors))
+    assert (whole**2).sum(axis=1).max() <= there.longest**2
+    assert 0 < cut.sum() < plain.vectors(rows(vectors))[1].sum()  # the planted fault: no units

@@ -164,7 +164,8 @@ class ScoreRounds(CalibratedMechanism):
             scales = [root_above(weight**2 * moves.l2_squared / part) for weight in kept]
         scales = [max(1, scale) for scale in scales]
         last = scales.pop() if rows else None
-        return NoisyRound(tuple(point), matrix, tuple(scales), last)
+        units = self.sums.at(tuple(point), matrix=matrix).units if isinstance(self.sums, ClippedScores) else None
+        return NoisyRound(tuple(point), matrix, tuple(scales), last, units)
 
     def event(self) -> Event:
         """What all rounds cost together.

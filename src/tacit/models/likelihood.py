@@ -124,7 +124,7 @@ class Likelihood(LikelihoodModel):
         meshes = np.meshgrid(*(values for values, _ in grids), indexing="ij")
         for name, mesh in zip(self.response, meshes, strict=True):
             rows[name] = np.broadcast_to(mesh.reshape(1, -1), (count, size))
-        return MadeUpRows(rows, np.full((count, size), sum(width for _, width in grids)), np.zeros((count, 0)))
+        return MadeUpRows(rows, np.full((count, size), sum(width for _, width in grids)))
 
     def _responses(self, name: str, schema: Schema, nodes: int = _NODES) -> tuple[Any, float]:
         """What a response can be, and the logarithm of the width that each stands for."""

@@ -17,7 +17,7 @@ _MOVES = 8
 
 def likelihood_numbers(problem: Problem, rounds: Sequence[Round], values: Sequence[Any], n: float) -> list[float]:
     """The packed numbers of `tacit.samplers.likelihood_chain`."""
-    from tacit.models.likelihood_steps import fitted
+    from tacit.models.likelihood_steps import fitted, in_one_unit
     from tacit.samplers.likelihood_chain import LikelihoodLayout
 
     model, said, p = problem.model, problem.prior, len(rounds[0].point)
@@ -28,6 +28,7 @@ def likelihood_numbers(problem: Problem, rounds: Sequence[Round], values: Sequen
     layout = LikelihoodLayout(
         p, model.covariates(problem.schema), tuple(one.matrix for one in rounds), rounds[0].laplace
     )
+    scaled = [in_one_unit(one, value) for one, value in zip(rounds, values, strict=True)]
     arrays = {
         "n": [float(n)],
         "prior_mean": fit.prior_mean,
@@ -37,9 +38,11 @@ def likelihood_numbers(problem: Problem, rounds: Sequence[Round], values: Sequen
         "mean": fit.mean,
         "root": fit.root,
         "points": [one.point for one in rounds],
-        "scores": [value[:p] for value in values],
-        "score_noise": [one.score_scale for one in rounds],
-        "matrices": [values[i][p : p + p * (p + 1) // 2] for i in with_matrix],
+        "units": [one.units for one in scaled],
+        "counts": [one.cut for one in scaled],
+        "scores": [one.scores for one in scaled],
+        "score_noise": [one.score_scale * scale.units for one, scale in zip(rounds, scaled, strict=True)],
+        "matrices": [scaled[i].upper for i in with_matrix],
         "matrix_noise": [rounds[i].matrix_scale for i in with_matrix],
     }
     return [float(number) for number in layout.pack(arrays)]

@@ -17,39 +17,23 @@ from typing import Any, NamedTuple
 from tacit.models.model import Method, Model, Prior
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import Round
+from tacit.models.stand_in_covariates import StandInCovariates
 from tacit.runtime.chain import Arrays
 from tacit.schema import Number, Schema
-from tacit.statistics.clipped_scores import ClippedScores, RowScores
+from tacit.statistics.clipped_scores import MOST_UNIT, UNITS, ClippedScores, RowScores
 
 _BLOCK = 4096  # rows of one call; the last block is filled up, so that every row goes through one program
 
 
 class MadeUpRows(NamedTuple):
-    """Stand-in rows: arrays (m, G, ...) by name, the covariates of each row still standard normal.
+    """Stand-in rows: arrays (m, G, ...) by name, and what their covariates are, where there are some.
 
     ``base`` (m, G) is the logarithm of what a response weighs beside its density: of the interval that it stands for.
-    ``low`` and ``high`` are what covariates lie between.
     """
 
     rows: Mapping[str, Any]
     base: Any
-    covariates: Any
-    low: Any = 0.0
-    high: Any = 0.0
-
-    def placed(self, mean: Any, root: Any, np: Any) -> Any:
-        """The covariates of a normal distribution, those beyond the ends moved there, which real ones do not pass."""
-        return np.clip(mean + self.covariates @ root.T, self.low, self.high)
-
-    def groups(self, mean: Any) -> Any:
-        """The mean with each indicator 0 and 1 in turn: rows of levels, which may be too few to be among these."""
-        import numpy as np
-
-        places = [place for place, (low, high) in enumerate(zip(self.low, self.high, strict=True)) if low == 0 < high]
-        found = np.tile(mean, (2 * len(places) + 1, 1))
-        for i, place in enumerate(places):
-            found[2 * i, place], found[2 * i + 1, place] = 0.0, 1.0
-        return found
+    covariates: StandInCovariates | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +88,10 @@ class LikelihoodModel(Model):
     def blocks(self, schema: Schema) -> int:
         """How many linear predictors there are: as many times `covariates` are the first coordinates."""
         return 1
+
+    def score_units(self, schema: Schema, point: Sequence[float]) -> Sequence[float]:
+        """What entries of scores at ``point`` are divided by before they are cut: 1 where nothing is said."""
+        return ()
 
     def clipped_scores(self, schema: Schema) -> ClippedScores:
         """The sums of scores and information at 0."""
@@ -186,6 +174,10 @@ class ModelScores(RowScores):
         }
         self.scores(row, (0.0,) * len(self.coordinates))
 
+    def units(self, point: tuple[float, ...]) -> tuple[int, ...] | None:
+        """Those of the family; none at 0, where scores are as they are."""
+        return _units(self.model, self.schema, point) if any(point) else None
+
     def scores(self, columns: Mapping[str, Any], point: tuple[float, ...]) -> Any:
         """Block by block, one row after the other within a block.
 
@@ -208,6 +200,13 @@ class ModelScores(RowScores):
                 block = {name: np.resize(values, (_BLOCK, *values.shape[1:])) for name, values in block.items()}
                 found[start : start + size] = np.asarray(program(block, at))[:size]
         return found
+
+
+@lru_cache(maxsize=64)
+def _units(model: LikelihoodModel, schema: Schema, point: tuple[float, ...]) -> tuple[int, ...] | None:
+    """Once for each point: the same for every row, and what the release says."""
+    found = [round(UNITS * min(max(unit, 1.0), MOST_UNIT)) for unit in model.score_units(schema, point)]
+    return tuple(found) if any(unit > UNITS for unit in found) else None
 
 
 @lru_cache(maxsize=16)

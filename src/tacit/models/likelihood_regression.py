@@ -21,11 +21,11 @@ from tacit.models.regression import Regression
 from tacit.models.responses import CountDensity, Density, Response
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_rows import draw_covariates
+from tacit.models.stand_in_covariates import stand_in_covariates
 from tacit.models.support import POSITIVE
-from tacit.numerics.even_points import even_points
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
-from tacit.statistics.design import Indicator, Scaled
+from tacit.statistics.design import Scaled
 from tacit.statistics.score_tables import STEPS
 
 STAND_INS = 48
@@ -145,27 +145,35 @@ class LikelihoodRegression(Regression, LikelihoodModel):
         return lambda rows, t: density(rows, *split(rows["x"][0], t))
 
     def made_up_rows(self, schema: Schema) -> MadeUpRows:
-        """Normal covariates, spread evenly; those beyond what covariates can be are moved to the end."""
+        """Covariates that are spread evenly, with every response."""
         import numpy as np
-        from scipy.special import ndtri
 
-        size = self.covariates(schema)
-        count = STAND_INS if size > 1 else 1
-        z = np.zeros((count, size))
-        if size > 1:
-            z[:, 1:] = ndtri(even_points(size - 1, count))
-            z[:, 1:] -= z[:, 1:].mean(axis=0)
-            z[:, 1:] = z[:, 1:] @ np.linalg.inv(np.linalg.cholesky(np.cov(z[:, 1:].T, ddof=0).reshape(size - 1, -1))).T
+        covariates = stand_in_covariates(self.design(schema).columns, schema, STAND_INS)
+        count = len(covariates.holds)
         responses, base = self.response(schema).made_up()
         spread = {name: np.resize(one, (count, one.shape[1])) for name, one in responses.items()}
-        low = [0.0 if isinstance(column, Indicator) else -1.0 for column in self.design(schema).columns]
-        low[0] = 1.0  # the constant
-        return MadeUpRows(spread, np.resize(base, (count, base.shape[1])), z, np.array(low), np.ones(size))
+        return MadeUpRows(spread, np.resize(base, (count, base.shape[1])), covariates)
 
     def clip_length(self, schema: Schema) -> Fraction:
         """As said, or `steepest` times the length of a usual design vector; a multiple of 1/16."""
         usual = self.steepest * (1 + 0.6 * (self.covariates(schema) - 1) + 0.5 * len(self.scalars(schema))) ** 0.5
         return Fraction(round(16 * (usual if self.clip is None else self.clip)), 16)
+
+    def score_units(self, schema: Schema, point: Sequence[float]) -> Sequence[float]:
+        """How many times as large as at 0 a usual row's derivatives with respect to eta and to the scalars are there.
+
+        The derivatives of a time's density grow with its shape, for instance, and ``clip`` is for those at 0.
+        """
+        import numpy as np
+
+        from tacit.models.likelihood_steps import usual_squares
+
+        here, first = (usual_squares(self, schema, at) for at in (point, [0.0] * len(point)))
+        size, end = self.covariates(schema), self.covariates(schema) * self.blocks(schema)
+        own = max(here[:end:size]) / max(max(first[:end:size]), 1e-12)
+        rest = here[end:] / np.maximum(first[end:], 1e-12)
+        found = np.sqrt(np.nan_to_num(np.array([own] * end + list(rest)), nan=1.0, posinf=1.0))
+        return [float(unit) for unit in found]
 
     def named(self, t: Any, schema: Schema, np: Any) -> Arrays:
         """theta, and the scalars as parameters."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,22 @@ from tacit.models.likelihood_model import LikelihoodModel
 from tacit.models.score_model import ScorePrior
 from tacit.models.score_round import Round
 from tacit.models.score_steps import LIMIT, positive, symmetric
+from tacit.models.stand_in_covariates import StandInCovariates
 from tacit.schema import Schema
 
 # How far a move may take the linear predictor of a usual row, that of a level's rows, and other coordinates.
 _REACH, _GROUP_REACH, _SCALAR_REACH = 2.0, 3.0, 1.0
 _DOUBT = 0.2  # of a score that is far from what the anchor expects: the most that it is doubted by, relative to it
+_UNEXPLAINED = (
+    4.0  # of an information, relative to it: its squared doubt for rows that are off by 1 in their predictors
+)
 _NO_ROUND = 1e12  # the noise of a round that is not there
 _PADDED = 8  # rounds, so that one compiled program serves all of a plan
 _TRUST = 0.7  # how far an information is believed to be from that of stand-in rows, relative to it
 _FARTHEST = 16.0  # by which the two may differ
-_USUAL_VARIANCE = 0.12  # of a column in mapped units
+_USUAL_VARIANCE, _USUAL_MEAN = 0.12, 0.35  # of a column in mapped units, and the sd of its mean
+_USUAL_SCALE = 0.7  # how far the information of a constant is from that of usual rows, relative to it
+_MOVES = 4  # towards where the next round is taken
 _SETTLING, _WIDEST = 6, 4.0  # corrections of the covariates' mean and covariance, before ends
 
 
@@ -50,68 +56,74 @@ def fitted(
     n: float,
     said: ScorePrior,
     moves: int,
+    *,
+    ahead: bool = False,
 ) -> AnchoredFit:
     """The anchor for what was released: the last point, moved ``moves`` times towards the estimate around it.
 
     Each move is of limited size, as stand-in rows are bent for where they are taken from. Of several places the one is
     kept around which what was released is likeliest: far from every round nothing would count, and nothing would fit.
+    With ``ahead`` the last point is none of them, as nothing more would be learned there.
     """
     from tacit.runtime.backend import float64, on_processor
 
     p = len(rounds[0].point)
     values = _clean(values)
-    mean, root = _covariates(model.covariates(schema), rounds, values, n)
+    made = model.made_up_rows(schema).covariates
     padding = -len(rounds) % _PADDED
     points = np.array([*(one.point for one in rounds), *[rounds[-1].point] * padding])
-    scores = np.array([*(value[:p] for value in values), *[np.zeros(p)] * padding])
-    noise = np.array([one.score_scale * (2**0.5 if one.laplace else 1.0) for one in rounds] + [_NO_ROUND] * padding)
+    scaled = [in_one_unit(one, value) for one, value in zip(rounds, values, strict=True)]
+    scores = np.array([*(one.scores for one in scaled), *[np.zeros(p)] * padding])
+    units = np.array([*(one.units for one in scaled), *[np.ones(p)] * padding])
+    sds = [one.score_scale * (2**0.5 if one.laplace else 1.0) for one in rounds] + [_NO_ROUND] * padding
+    noise = np.array(sds)[:, None] * units
+    counts = np.array([*(one.cut for one in scaled), *[(0.0, _NO_ROUND)] * padding])
+    taken = (points, units, counts)
     anchor, x, blocks = np.array(rounds[-1].point, float), model.covariates(schema), model.blocks(schema)
     with float64(), on_processor():
         prepare, predict = _programs(model, schema)
-        for _ in range(_SETTLING):
-            near = prepare(anchor, np.eye(p), points, scores, noise, mean, root, np.float64(n))
-            mean, root = _corrected(x, rounds, values, np.asarray(near["products"]), mean, root, n)
-        made = model.made_up_rows(schema)
-        placed = made.placed(mean, root, np) if x else np.zeros((1, 0))
-        groups = made.groups(placed.mean(axis=0)) if x else placed
-        prior_mean, prior_sd = model.coordinate_prior(
-            said, placed.mean(axis=0), np.sqrt(np.maximum(placed.var(axis=0), 1e-4)), schema
-        )
-        covariates = (mean, root, np.float64(n))
+
+        def products(mean: Any, root: Any) -> Any:
+            return np.asarray(prepare(anchor, np.eye(p), taken, scores, noise, mean, root, np.float64(n))["products"])
+
+        mean, root = _covariates(made, rounds, values, products)
+        placed, weights = made.placed(mean, root, np) if made is not None else (np.zeros((1, 0)), np.ones(1))
+        middle = np.average(placed, axis=0, weights=weights)
+        spread = np.sqrt(np.maximum(np.average((placed - middle) ** 2, axis=0, weights=weights), 1e-4))
+        groups = made.groups(middle) if made is not None else placed
+        prior_mean, prior_sd = model.coordinate_prior(said, middle, spread, schema)
+        covariates, often = (mean, root, np.float64(n)), weights / len(weights)
 
         def around() -> tuple[Any, dict[str, Any], Any]:
-            near = prepare(anchor, np.eye(p), points, scores, noise, *covariates)
+            near = prepare(anchor, np.eye(p), taken, scores, noise, *covariates)
             bend = _bend(rounds, values, {name: np.asarray(one) for name, one in near.items()}, p)
-            near = prepare(anchor, bend, points, scores, noise, *covariates)
-            return bend, near, np.linalg.inv(noise[:, None, None] ** 2 * np.eye(p) + np.asarray(near["extra"]))
+            near = prepare(anchor, bend, taken, scores, noise, *covariates)
+            return bend, near, _inverses(noise[:, :, None] ** 2 * np.eye(p) + np.asarray(near["extra"]))
 
         best, kept = np.inf, (anchor, np.eye(p))
-        for move in range(moves + (moves > 1)):
+        for move in range(moves + 1):
             bend, near, weights = around()
-            missed = scores - np.asarray(near["means"])
+            missed = scores - np.asarray(near["shift"]) - np.asarray(near["means"])
             misfit = np.einsum("ki,kij,kj->", missed, weights, missed) - np.linalg.slogdet(weights)[1].sum()
+            misfit = misfit if np.isfinite(misfit) else np.inf
             misfit += np.sum(((anchor - prior_mean) / prior_sd) ** 2)
-            if misfit < best:
+            if misfit < best and (move > 0 or not ahead):
                 best, kept = misfit, (anchor, bend)
             if move == moves:
                 break
             found = _climbed(
                 lambda t, near=near, bend=bend, centre=anchor: predict(t, centre, bend, near["scores"], *covariates),
-                *(scores, weights, prior_mean, prior_sd, anchor),
+                *(scores - np.asarray(near["shift"]), weights, prior_mean, prior_sd, anchor),
             )
             step = found - anchor
             own = step[: x * blocks].reshape(blocks, x)  # of each linear predictor
-            size = np.sqrt(((own @ placed.T) ** 2).mean(axis=1)).max(initial=0.0) / _REACH
+            size = np.sqrt((own @ placed.T) ** 2 @ often).max(initial=0.0) / _REACH
             size = max(size, np.abs(own @ groups.T).max(initial=0.0) / _GROUP_REACH)
             size = max(float(size), float(np.abs(step[x * blocks :]).max(initial=0.0)) / _SCALAR_REACH)
             anchor = np.clip(anchor + step / max(1.0, size), -LIMIT, LIMIT)
             if size < 1e-3:
                 break
-        if moves > 1:
-            anchor, bend = kept
-        else:
-            bend = kept[1]
-    return AnchoredFit(anchor, bend, mean, root, prior_mean, prior_sd)
+    return AnchoredFit(*kept, mean, root, prior_mean, prior_sd)
 
 
 def settled_prior(
@@ -122,8 +134,62 @@ def settled_prior(
     return fit.prior_mean, fit.prior_sd
 
 
+class Scaled(NamedTuple):
+    """What a round released: scores as they are, what they were cut in, the information as it was released, and how
+    many rows were cut, with the sd of its noise.
+    """
+
+    scores: Any
+    units: Any
+    upper: Any
+    cut: tuple[float, float]
+
+
+def in_one_unit(one: Round, value: Any) -> Scaled:
+    """The scores of a round, which were divided by its units."""
+    p = len(one.point)
+    units = np.ones(p) if one.units is None else np.array(one.units)
+    return Scaled(
+        np.asarray(value[:p]) * units, units, value[p : p + p * (p + 1) // 2], (float(value[-1]), one.cut_noise)
+    )
+
+
+def usual_squares(model: LikelihoodModel, schema: Schema, point: Sequence[float]) -> Any:
+    """The mean square of each entry of a score at ``point``, where the model holds there and covariates are usual."""
+    from tacit.runtime.backend import float64, on_processor
+
+    made = model.made_up_rows(schema).covariates
+    mean, root = _usual(made) if made is not None else (np.zeros(0), np.zeros((0, 0)))
+    with float64(), on_processor():
+        return np.asarray(_squares(model, schema)(np.asarray(point, float), mean, root))
+
+
+@lru_cache(maxsize=16)
+def _squares(model: LikelihoodModel, schema: Schema) -> Callable[[Any, Any, Any], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    build = stand_in_of(model, schema)
+
+    def squares(point: Any, mean: Any, root: Any) -> Any:
+        rows = build(mean, root, 1.0)
+        return rows.mean(jnp.exp(rows.log_p(point)), rows.scores(point) ** 2)
+
+    return jax.jit(squares)
+
+
 def _clean(values: Sequence[Any]) -> list[Any]:
     return [np.clip(np.nan_to_num(np.asarray(value, float)), -1e12, 1e12) for value in values]
+
+
+def _inverses(covariances: Any) -> Any:
+    """Of symmetric matrices, 0 for one that is not finite: then its round says nothing."""
+    sound = np.isfinite(covariances).all(axis=(1, 2))
+    found = np.where(sound[:, None, None], covariances, np.eye(covariances.shape[1]))
+    scale = np.sqrt(np.maximum(np.einsum("kjj->kj", found), 1e-300))
+    outer = scale[:, :, None] * scale[:, None, :]
+    inverses = np.linalg.inv(found / outer + 1e-10 * np.eye(covariances.shape[1])) / outer
+    return np.where(sound[:, None, None], inverses, 0.0)
 
 
 def _climbed(
@@ -158,64 +224,69 @@ def next_point(
 ) -> tuple[float, ...]:
     """The point of the next round: one move from the last one."""
     with np.errstate(all="ignore"):
-        return tuple(fitted(model, schema, rounds, values, float(n), ScorePrior(), 1).anchor.tolist())
+        return tuple(fitted(model, schema, rounds, values, float(n), ScorePrior(), _MOVES, ahead=True).anchor.tolist())
 
 
-def _covariates(x: int, rounds: Sequence[Round], values: Sequence[Any], n: float) -> tuple[Any, Any]:
-    """Mean and root of the covariance of covariates, by the first released matrix, rows weighed by their scores."""
-    found = _seen(x, rounds, values, n)
-    if x < 2 or found is None:
-        return np.eye(max(x, 1))[0, :x], _root(np.diag([0.0] * min(x, 1) + [_USUAL_VARIANCE] * max(x - 1, 0)))
-    gram, noise, _ = found
-    mean = np.concatenate([[1.0], np.clip(gram[0, 1:] / (1 + (noise / 0.5) ** 2), -1.0, 1.0)])
-    trust = 1 / (1 + (noise / _USUAL_VARIANCE) ** 2)
-    inner = trust * (gram[1:, 1:] - np.outer(mean[1:], mean[1:])) + (1 - trust) * _USUAL_VARIANCE * np.eye(x - 1)
-    return mean, _root(_capped(positive(inner, max(trust * noise / 2, 1e-6))))
+def _usual(made: StandInCovariates) -> tuple[Any, Any]:
+    """Mean and root of the covariance of covariates that nothing is known of."""
+    return made.usual_mean, _root(_USUAL_VARIANCE * np.eye(len(made.usual_mean) - 1))
 
 
-def _corrected(
-    x: int, rounds: Sequence[Round], values: Sequence[Any], products: Any, mean: Any, root: Any, n: float
+def _covariates(
+    made: StandInCovariates | None, rounds: Sequence[Round], values: Sequence[Any], products: Callable[[Any, Any], Any]
 ) -> tuple[Any, Any]:
-    """Covariates under which stand-in rows, weighed by their own scores, have the first released matrix."""
-    found = _seen(x, rounds, values, n)
-    if x < 2 or found is None:
-        return mean, root
-    gram, noise, place = found
-    own = products[place][:x, :x]
-    own = own / max(own[0, 0], 1e-12)
-    moved = (gram[0, 1:] - own[0, 1:]) / (1 + (noise / 0.5) ** 2)
-    changed = np.concatenate([[1.0], np.clip(mean[1:] + moved, -_WIDEST, _WIDEST)])
-    theirs = positive(gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]), max(noise / 2, 1e-6))
-    ours = np.linalg.cholesky(positive(own[1:, 1:] - np.outer(own[0, 1:], own[0, 1:]), 1e-6))
-    whiten, trust = np.linalg.inv(ours), 1 / (1 + (noise / _USUAL_VARIANCE) ** 2)
-    lengths, vectors = np.linalg.eigh(whiten @ theirs @ whiten.T)
-    lengths = np.clip(lengths, 1 / _FARTHEST, _FARTHEST) ** (trust / 2)
-    turn = ours @ (vectors * lengths) @ vectors.T @ whiten @ root[1:, 1:]
-    return changed, _root(_capped(turn @ turn.T + 1e-6 * np.eye(x - 1), _WIDEST))
+    """Mean and root of the covariance of covariates with which stand-in rows have about the first released matrix.
 
-
-def _seen(x: int, rounds: Sequence[Round], values: Sequence[Any], n: float) -> tuple[Any, float, int] | None:
-    """The first released matrix of covariates over that of the constant, the scale of its noise, and its place."""
+    ``products`` gives the matrices that stand-in rows with such covariates have. What noise hides is as usual: they are
+    led to a matrix between the one with usual covariates and the one that was released.
+    """
     first = next((i for i, one in enumerate(rounds) if one.matrix), None)
-    if first is None:
-        return None
-    p = len(rounds[0].point)
-    upper = symmetric(values[first][p : p + p * (p + 1) // 2], p)[:x, :x]
-    scale = rounds[first].matrix_scale * (1.5 if rounds[first].laplace else 1.0)
-    weight = max(upper[0, 0] if x else 0.0, 1e-3 * n, scale)
-    return upper / weight, scale / weight, first
+    if made is None:
+        return np.zeros(0), np.zeros((0, 0))
+    mean, root = _usual(made)
+    if first is None or len(mean) < 2:
+        return mean, root
+    x, p = len(mean), len(rounds[first].point)
+    one = in_one_unit(rounds[first], values[first])
+    seen = (symmetric(one.upper, p) * np.outer(one.units, one.units))[:x, :x]
+    noise = rounds[first].matrix_scale * (1.5 if rounds[first].laplace else 1.0) * float(one.units[0]) ** 2
+    own = products(mean, root)[first][:x, :x]
+    usual = max(float(own[0, 0]), 1e-12)  # its constant is known about as well as usual rows are like these
+    trust = 1 / (1 + (noise / (_USUAL_SCALE * usual)) ** 2)
+    weight = max(usual + trust * (float(seen[0, 0]) - usual), 0.1 * usual)
+    seen, own, noise = seen / weight, own / usual, noise / weight
+    indicators = made.indicators
+    target = own[0] + (seen[0] - own[0]) / (1 + (noise / _USUAL_MEAN) ** 2)
+    target[0], target[indicators] = 1.0, np.clip(target[indicators], 0.0, 1.0)
+    trust = 1 / (1 + (noise / _USUAL_VARIANCE) ** 2)
+    inner = [(some - np.outer(some[0], some[0]))[1:, 1:] for some in (seen, own)]
+    theirs = trust * inner[0] + (1 - trust) * inner[1]
+    for places, _ in made.factors:  # of a level with the share f the variance is f (1 - f)
+        share = target[places]
+        theirs[np.ix_(places - 1, places - 1)] = np.diag(share) - np.outer(share, share)
+    theirs = positive(theirs, max(trust * noise / 2, 1e-6))
+    for _ in range(_SETTLING):
+        own = products(mean, root)[first][:x, :x]
+        own = own / max(float(own[0, 0]), 1e-12)
+        mean = np.clip(mean + target - own[0], -_WIDEST, _WIDEST)
+        mean[0], mean[indicators] = 1.0, np.clip(mean[indicators], 0.0, 1.0)
+        ours = np.linalg.cholesky(positive((own - np.outer(own[0], own[0]))[1:, 1:], 1e-6))
+        whiten = np.linalg.inv(ours)
+        lengths, vectors = np.linalg.eigh(whiten @ theirs @ whiten.T)
+        lengths = np.clip(lengths, 1 / _FARTHEST, _FARTHEST) ** 0.5
+        turn = ours @ (vectors * lengths) @ vectors.T @ whiten @ root[1:, 1:]
+        root = _root(_capped(turn @ turn.T + 1e-6 * np.eye(x - 1), _WIDEST))
+    return mean, root
 
 
-def _capped(inner: Any, most: float = 1.0) -> Any:
+def _capped(inner: Any, most: float) -> Any:
     spread = np.sqrt(np.maximum(np.diag(inner) / most, 1.0))
     return inner / np.outer(spread, spread)
 
 
 def _root(inner: Any) -> Any:
-    """The lower triangular root of a covariance of covariates, of all of them or of all but the constant."""
-    x = len(inner) if len(inner) and inner[0, 0] == 0 else len(inner) + 1
-    inner = inner[len(inner) - x + 1 :, len(inner) - x + 1 :] if len(inner) else inner
-    root = np.zeros((x, x)) if len(inner) else np.zeros((0, 0))
+    """The lower triangular root of a covariance, that of all covariates but the constant given."""
+    root = np.zeros((len(inner) + 1, len(inner) + 1))
     root[1:, 1:] = np.linalg.cholesky(inner)
     return root
 
@@ -227,12 +298,13 @@ def _bend(rounds: Sequence[Round], values: Sequence[Any], near: dict[str, Any], 
     if not able:
         return np.eye(p)
     nearest = min(able, key=lambda i: float(sizes[i]))
-    upper = values[nearest][p : p + p * (p + 1) // 2]
+    one = in_one_unit(rounds[nearest], values[nearest])
     predicted = near["products"][nearest]
     root = np.linalg.cholesky(predicted + 1e-9 * np.trace(predicted) * np.eye(p))
     whiten = np.linalg.inv(root)
-    ratio = whiten @ symmetric(upper, p) @ whiten.T
-    noise = rounds[nearest].matrix_scale * np.linalg.norm(whiten, axis=1)[:, None] * np.linalg.norm(whiten, axis=1)
+    ratio = whiten @ (symmetric(one.upper, p) * np.outer(one.units, one.units)) @ whiten.T
+    lengths = np.linalg.norm(whiten * one.units, axis=1)
+    noise = rounds[nearest].matrix_scale * np.outer(lengths, lengths)
     trust = _TRUST**2 / (_TRUST**2 + noise**2 + float(near["doubt"][nearest]))
     ratio = positive(np.eye(p) + trust * (ratio - np.eye(p)), 0.05)
     lengths, vectors = np.linalg.eigh(ratio)
@@ -250,10 +322,11 @@ def stand_in_of(model: LikelihoodModel, schema: Schema) -> Callable[[Any, Any, A
 
     def build(mean: Any, root: Any, n: Any) -> StandInRows:
         rows = {name: jnp.asarray(values) for name, values in made.rows.items()}
-        if model.covariates(schema):
-            x = made.placed(mean, root, jnp)
+        weights = jnp.ones(len(made.base))
+        if made.covariates is not None:
+            x, weights = made.covariates.placed(mean, root, jnp)
             rows["x"] = jnp.broadcast_to(x[:, None, :], (*made.base.shape, x.shape[1]))
-        return StandInRows(densities, rows, jnp.asarray(made.base), clip, n)
+        return StandInRows(densities, rows, jnp.asarray(made.base), clip, n / len(weights) * weights[:, None])
 
     return build
 
@@ -269,20 +342,26 @@ def _programs(model: LikelihoodModel, schema: Schema) -> tuple[Callable[..., Any
 
     build, x = stand_in_of(model, schema), model.covariates(schema)
 
-    def prepare(anchor: Any, bend: Any, points: Any, scores: Any, noise: Any, mean: Any, root: Any, n: Any) -> Any:
-        near = around_anchor(build(mean, root, n), anchor, bend, points)
+    def prepare(anchor: Any, bend: Any, taken: Any, scores: Any, noise: Any, mean: Any, root: Any, n: Any) -> Any:
+        near = around_anchor(build(mean, root, n), anchor, bend, *taken)
         own = bend.T @ near["information"] @ bend
         means, scale = near["means"] @ bend, reference(own, x, n)
         extra, near["doubt"] = discount(own, near["steps"], means, scale, BEND)
         # how far the estimate seems to be from the anchor, beyond what noise makes of it
-        missed, inverse = scores - means, jnp.linalg.inv(own)
-        sizes = jnp.einsum("kj,jl,kl->k", missed, inverse, missed) - 2 * noise**2 * jnp.trace(inverse)
-        sizes = jnp.where(noise < _NO_ROUND, jnp.maximum(sizes, 0.0), 0.0)
+        missed, inverse = scores - near["shift"] - means, jnp.linalg.inv(own)
+        sizes = jnp.einsum("kj,jl,kl->k", missed, inverse, missed)
+        sizes = sizes - 2 * jnp.einsum("kj,jj->k", noise**2, inverse)
+        sizes = jnp.where(noise[:, 0] < _NO_ROUND, jnp.maximum(sizes, 0.0), 0.0)
+        # where the anchor does not explain the scores, it does not explain the information either
+        near["doubt"] += _UNEXPLAINED * sizes / scale
         shares = jnp.minimum(BEND**2 * sizes / scale, _DOUBT**2)
         extra = jnp.maximum(extra, 2 / (1 + len(anchor)) * shares * sizes)
         near["means"] = means
         near["extra"] = near["scatter"] + extra[:, None, None] * own
-        return {name: near[name] for name in ("information", "steps", "scores", "means", "products", "extra", "doubt")}
+        return {
+            name: near[name]
+            for name in ("information", "steps", "scores", "means", "products", "extra", "doubt", "shift")
+        }
 
     def predict(t: Any, anchor: Any, bend: Any, scores: Any, mean: Any, root: Any, n: Any) -> Any:
         stand_in = build(mean, root, n)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tacit.errors import expected
-from tacit.numerics.even_points import even_points
 from tacit.runtime.chain import Arrays
 from tacit.schema import Schema
 
@@ -266,10 +265,11 @@ class PositiveResponse(Response[Density]):
         """Values along the axis, and that a made-up row is cut short: at the end or, with events, before."""
         import numpy as np
 
-        shares = np.ones((1, 1)) if self.event is None else np.minimum(1.0, 0.15 + 1.7 * even_points(1, _ENDS))
+        shares = np.ones((1, 1)) if self.event is None else np.minimum(1.0, 0.15 + 1.7 * _ends())
         ends = 2 * shares
         soon, none = np.full_like(ends, 2 * _SOONEST), np.zeros_like(ends)
-        edges = soon * (ends / soon) ** np.linspace(0, 1, _POSITIVE_NODES + 1)
+        left = np.linspace(1, 0, _POSITIVE_NODES + 1) ** 2  # closest to the end, where large shapes have their mass
+        edges = ends * (soon / ends) ** left
         times = np.concatenate([soon, np.sqrt(edges[:, 1:] * edges[:, :-1]), ends], axis=1)
         return {"y": times}, np.concatenate([none, np.log(np.diff(edges, axis=1)), none], axis=1)
 
@@ -310,6 +310,13 @@ def _beyond(density: Density, end: float, eta: Any, s: Any) -> Any:
     logs = np.linspace(*_TAIL)
     each = jax.vmap(density.at, (0, None, None))(end * (1 + np.exp(logs)), eta, s)
     return jax.nn.logsumexp(each + logs) + jnp.log(logs[1] - logs[0])
+
+
+def _ends() -> Any:
+    """Numbers that are spread evenly from 0 to 1, by other steps than covariates are."""
+    import numpy as np
+
+    return (np.arange(1, _ENDS + 1)[:, None] * np.sqrt(2.0)) % 1.0
 
 
 def count_response(name: str, schema: Schema, *, full: bool = False) -> CountResponse:

@@ -11,6 +11,7 @@ from tacit.errors import InputError, expected
 from tacit.models.score_round import Round, ScoreLayout
 from tacit.noise.noise import Noise
 from tacit.noise.registry import NOISES
+from tacit.statistics.clipped_scores import MOST_UNIT, UNITS
 from tacit.statistics.score_region import POINT_UNIT
 from tacit.statistics.score_sums import LARGEST
 
@@ -23,15 +24,21 @@ class NoisyRound:
 
     ``scales`` are those of a score, of an entry on the diagonal of the information and of one off it, in lattice units;
     of a score alone where there was no ``matrix``. Where rows were cut there is one more, of their number. ``rows`` is
-    that of the number of rows, where it was released, last.
+    that of the number of rows, where it was released, last. ``units`` is what the entries of a score were divided by,
+    in 1 / `UNITS`, where it was not 1.
     """
 
     point: tuple[int, ...]
     matrix: bool
     scales: tuple[int, ...]
     rows: int | None = None
+    units: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.units is not None and (
+            len(self.units) != len(self.point) or not all(UNITS <= u <= MOST_UNIT * UNITS for u in self.units)
+        ):
+            raise expected("units", list(self.units), f"of a round to be {UNITS} to {MOST_UNIT * UNITS} for each entry")
         if not self.point or any(abs(t) > LARGEST * POINT_UNIT for t in self.point):
             raise expected("point", list(self.point), f"to have coefficients of at most {LARGEST} in size")
         if len(self.scales) not in ((3, 4) if self.matrix else (1, 2)):
@@ -56,7 +63,9 @@ class NoisyRound:
 
     def to_plain(self) -> dict[str, Any]:
         """As it stands in a release."""
-        plain = {"point": list(self.point), "matrix": self.matrix, "scales": list(self.scales)}
+        plain: dict[str, Any] = {"point": list(self.point), "matrix": self.matrix, "scales": list(self.scales)}
+        if self.units is not None:
+            plain["units"] = list(self.units)
         return plain if self.rows is None else {**plain, "rows": self.rows}
 
 
@@ -105,8 +114,10 @@ class ScoreNoise:
                 score_scale=one.scales[0] / unit,
                 matrix_scale=one.scales[1] / unit if one.matrix else 0.0,
                 laplace=self.laplace,
+                units=None if one.units is None else tuple(u / UNITS for u in one.units),
+                cut_noise=self.of_round(place).sd[-1 - (one.rows is not None)] / unit if one.counted else 0.0,
             )
-            for one in self.rounds
+            for place, one in enumerate(self.rounds)
         )
 
     def split(self, values: Any) -> list[Any]:
@@ -136,15 +147,16 @@ class ScoreNoise:
             raise InputError(f"Expected the release's rounds to be a list of 1 to {MOST_ROUNDS}.")
         found: list[NoisyRound] = []
         for one in plain["rounds"]:
-            if not isinstance(one, Mapping) or set(one) - {"rows"} != {"point", "matrix", "scales"}:
+            if not isinstance(one, Mapping) or set(one) - {"rows", "units"} != {"point", "matrix", "scales"}:
                 raise InputError("Expected every round to say its point, matrix and scales.")
             if not isinstance(one["matrix"], bool):
                 raise expected("matrix", one["matrix"], "of a round to be true or false")
-            for name in ("point", "scales"):
-                numbers = one[name]
+            for name in ("point", "scales", "units"):
+                numbers = one.get(name, [])
                 if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
                     raise InputError(f"Expected the {name} of a round to be whole numbers.")
             if "rows" in one and (type(one["rows"]) is not int or one["rows"] < 1):
                 raise InputError("Expected the rows of a round to be the scale of a noise, a whole number above 0.")
-            found.append(NoisyRound(tuple(one["point"]), one["matrix"], tuple(one["scales"]), one.get("rows")))
+            units = tuple(one["units"]) if "units" in one else None
+            found.append(NoisyRound(tuple(one["point"]), one["matrix"], tuple(one["scales"]), one.get("rows"), units))
         return cls(plain["law"], tuple(found))

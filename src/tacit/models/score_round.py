@@ -24,6 +24,10 @@ class Round:
     matrix_scale: float
     #: whether the noise is Laplace noise
     laplace: bool
+    #: what each entry of the scores was divided by; None: by 1
+    units: tuple[float, ...] | None = None
+    #: the standard deviation of the noise of the number of rows that were cut, where that is released
+    cut_noise: float = 0.0
 
 
 @final

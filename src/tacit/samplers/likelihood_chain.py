@@ -56,8 +56,10 @@ class LikelihoodLayout(PackedArrays):
             "mean": (x,),
             "root": (x, x),
             "points": (k, p),
+            "units": (k, p),
+            "counts": (k, 2),
             "scores": (k, p),
-            "score_noise": (k,),
+            "score_noise": (k, p),
             "matrices": (m, p * (p + 1) // 2),
             "matrix_noise": (m,),
         }
@@ -70,7 +72,8 @@ class _Rows:
         self.p, self.laplace, self.data, self.stand_in = layout.p, layout.laplace, data, stand_in
         self.with_matrix = np.flatnonzero(layout.matrix)
         self.below, self.upper = np.tril_indices(self.p, -1), np.triu_indices(self.p)
-        near = around_anchor(stand_in, data["anchor"], data["bend"], data["points"])
+        near = around_anchor(stand_in, data["anchor"], data["bend"], data["points"], data["units"], data["counts"])
+        self.scores = data["scores"] - near["shift"]
         self.near, self.root = near, jnp.linalg.cholesky(near["information"])
         bend = data["bend"]
         own = bend.T @ near["information"] @ bend
@@ -78,22 +81,24 @@ class _Rows:
             own, near["steps"], near["means"] @ bend, reference(own, layout.x, data["n"][0]), BEND
         )
         extra = near["scatter"] + scores[:, None, None] * own
-        scale = data["score_noise"][:, None]
+        scale = data["score_noise"]
         self.score_scale, self.score_extra = scale, jnp.sqrt(jnp.einsum("kjj->kj", extra) + (0.1 * scale) ** 2)
         identity = jnp.eye(self.p)
-        noise = scale[:, :, None] ** 2 * (1 + self.laplace)
+        noise = scale[:, :, None] ** 2 * (1 + self.laplace)  # of each entry
         self.weights = jnp.linalg.inv(noise * identity + extra)
         self.whiten = jnp.linalg.cholesky(self.weights)
         self._matrix_noise(matrices, bend)
 
     def _matrix_noise(self, matrices: Any, bend: Any) -> None:
         near, m, off = self.near, self.with_matrix, np.where(self.upper[0] == self.upper[1], 1.0, 0.5)
-        there = bend.T @ near["products"][m] @ bend
+        units = self.data["units"][m]
+        there = bend.T @ near["products"][m] @ bend / (units[:, :, None] * units[:, None, :])
         lengths, self.bases = jnp.linalg.eigh((there + jnp.swapaxes(there, 1, 2)) / 2)
         if self.laplace:
             lengths, self.bases = jnp.einsum("kjj->kj", there), jnp.broadcast_to(jnp.eye(self.p), there.shape)
             off = np.ones(len(off))
-        turned = jnp.einsum("kigj,jl,klq->kigq", near["scores"][m], bend, self.bases)
+        self.turns = self.bases / units[:, :, None]  # of an information in the units of the coordinates
+        turned = jnp.einsum("kigj,jl,klq->kigq", near["scores"][m], bend, self.turns)
         pairs = turned[..., self.upper[0]] * turned[..., self.upper[1]]
         at = jnp.exp(self.stand_in.log_p(self.data["anchor"]))
         scatter = self.stand_in.mean(at, (pairs - jnp.einsum("ig,kigq->kiq", at, pairs)[:, :, None]) ** 2)
@@ -105,6 +110,13 @@ class _Rows:
     def factor(self, b: Any) -> Any:
         """L with L L' = J."""
         return self.root @ jnp.diag(jnp.exp(b[: self.p])).at[self.below].set(b[self.p :])
+
+    def start(self) -> Any:
+        """B where stand-in rows have been bent as they were found to be: J = C0'H C0."""
+        bend = self.data["bend"]
+        own = jnp.linalg.cholesky(bend.T @ self.near["information"] @ bend)
+        b = solve_triangular(self.root, own, lower=True)
+        return jnp.concatenate([jnp.log(jnp.diagonal(b)), b[self.below]])
 
     def log_prior(self, b: Any) -> Any:
         """Weak and proper, around the information of the stand-in rows."""
@@ -120,8 +132,11 @@ class _Rows:
 
 
 def reference(information: Any, covariates: int, n: Any) -> Any:
-    """What a distance is measured in: the information of a constant, or of a response with two levels for n rows."""
-    return jnp.maximum(information[0, 0], 1e-3 * n) if covariates else 0.25 * n
+    """What a distance is measured in: the information of a constant, or of a response with two levels for n rows.
+
+    At most n: where a density is narrow, a linear predictor moves far for it long before it moves by 1.
+    """
+    return jnp.clip(information[0, 0], 1e-3 * n, n) if covariates else 0.25 * n
 
 
 @dataclass(frozen=True)
@@ -139,7 +154,7 @@ class _Posterior:
         L = rows.factor(b)
         J, C = L @ L.T, solve_triangular(rows.root, L.T, lower=True, trans=1)
         moved = jnp.einsum("kij,kj->ki", near["slopes"], near["steps"] @ (C - data["bend"]).T)
-        implied = data["scores"] - (near["means"] + moved) @ C
+        implied = rows.scores - (near["means"] + moved) @ C
         both = jnp.linalg.cholesky(J + jnp.diag(prior))
         half = solve_triangular(both, jnp.diag(prior), lower=True)
         wide = jnp.diag(prior) - half.T @ half
@@ -151,9 +166,9 @@ class _Posterior:
         chances = jnp.exp(at_hat)
         there = C.T @ (stand_in.products(chances, own, own) + 1e-9 * stand_in.weight * jnp.eye(p)) @ C
         root_hat = jnp.linalg.cholesky((there + there.T) / 2)
-        scores = data["scores"] - (stand_in.mean(chances, near["scores"]) + moved) @ C
+        scores = rows.scores - (stand_in.mean(chances, near["scores"]) + moved) @ C
         own_scores = near["scores"][rows.with_matrix]
-        turned = C @ rows.bases
+        turned = C @ rows.turns
         expected = jnp.swapaxes(turned, 1, 2) @ stand_in.products(chances, own_scores, own_scores) @ turned
         matrices = self._turned() - expected[:, rows.upper[0], rows.upper[1]]
         precision = jnp.diag(prior) + there
@@ -203,7 +218,9 @@ def likelihood_chain(
         data = layout.unpack(packed)
         rows = _Rows(layout, data, stand_in(data["mean"], data["root"], data["n"][0]))
         posterior = _Posterior(rows, named)
-        draws, info = whitened_draws(key, posterior.evaluate, flattest, settings, 8)
+        draws, info = whitened_draws(
+            key, posterior.evaluate, flattest, settings, 8, jnp.concatenate([jnp.zeros(2 * p), rows.start()])
+        )
         return draws, {**info, "reach": draws.pop("reach"), "misfit": draws.pop("misfit")}
 
     return chain

@@ -266,12 +266,17 @@ def score_chain(
 
 
 def whitened_draws(
-    key: Any, evaluate: Callable[[Any], tuple[Any, Any, Arrays]], flattest: Any, settings: SamplerSettings, depth: int
+    key: Any,
+    evaluate: Callable[[Any], tuple[Any, Any, Arrays]],
+    flattest: Any,
+    settings: SamplerSettings,
+    depth: int,
+    start: Any = None,
 ) -> tuple[Arrays, Arrays]:
     """One NUTS chain on unknowns that are whitened by the information at the peak of their density.
 
     ``evaluate`` gives the log density, residuals whose sum of squares is about minus twice it, and the draw by name;
-    ``flattest`` is the least information that each unknown is taken to have.
+    ``flattest`` is the least information that each unknown is taken to have; the peak is looked for from ``start``.
     """
 
     def value(t: Any) -> Any:
@@ -281,7 +286,7 @@ def whitened_draws(
         gradients = jax.jacfwd(lambda t: evaluate(t)[1])(t)
         return gradients.T @ gradients + jnp.diag(flattest)
 
-    peak, information_there = climb(value, information, jnp.zeros(len(flattest)), _STEPS)
+    peak, information_there = climb(value, information, jnp.zeros(len(flattest)) if start is None else start, _STEPS)
     root = jnp.linalg.cholesky(information_there)
 
     def unwhitened(position: Any) -> Any:

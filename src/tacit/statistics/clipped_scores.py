@@ -26,6 +26,8 @@ from tacit.statistics.statistic import Statistic
 SCORE_STEPS = 2**10
 """Lattice steps of a score that make a 1."""
 MOST_CLIP = 2**10
+UNITS, MOST_UNIT = 2**4, 2**10
+"""What a 1 is in the units that a round measures scores in, and the largest of them."""
 _COUNT_SHARE = Fraction(1, 50)  # of what one row can do, the square of its distance, that the count may add
 
 
@@ -51,6 +53,10 @@ class RowScores(ABC):
     def check_here(self) -> None:
         """Refuse a likelihood that cannot be evaluated in this process; it sees no row."""
 
+    def units(self, point: tuple[float, ...]) -> tuple[int, ...] | None:
+        """What each entry of a score at ``point`` is divided by, in 1 / `UNITS`: public numbers. None: by 1."""
+        return None
+
     @abstractmethod
     def scores(self, columns: Mapping[str, Any], point: tuple[float, ...]) -> Any:
         """The gradient of each row's log-likelihood at ``point``, float64 (rows, coordinates); anything may be in it.
@@ -63,9 +69,10 @@ class RowScores(ABC):
 class ClippedScores(Statistic):
     """Sums over rows of s and, with ``matrix``, of s s' (its upper triangle), and of how many rows were cut.
 
-    s is the score of a row at ``point`` (in steps of 1 / `POINT_UNIT`), rounded to 1 / `SCORE_STEPS` and cut to the
-    length ``clip``. s s' is the Gauss-Newton information of a row, the outer product of its score: never indefinite,
-    whatever the likelihood, and where the model holds its expectation at the truth is the expected information.
+    s is the score of a row at ``point`` (in steps of 1 / `POINT_UNIT`), each entry over its unit there, rounded to
+    1 / `SCORE_STEPS` and cut to the length ``clip``. s s' is the Gauss-Newton information of a row, the outer product
+    of its score: never indefinite, whatever the likelihood, and where the model holds its expectation at the truth is
+    the expected information.
     ``laplace``, ``share``, ``ratio`` and ``empty`` are as in `ScoreSums`.
     """
 
@@ -113,6 +120,16 @@ class ClippedScores(Statistic):
         return (*found, "clipped rows")
 
     @property
+    def real_point(self) -> tuple[float, ...]:
+        """The point as numbers."""
+        return tuple(t / POINT_UNIT for t in self.point)
+
+    @property
+    def units(self) -> tuple[int, ...] | None:
+        """What entries of scores are divided by here."""
+        return self.likelihood.units(self.real_point)
+
+    @property
     def unit(self) -> int:
         """The whole number that stands for a score, an information or a row of 1."""
         return SCORE_STEPS**2
@@ -140,8 +157,10 @@ class ClippedScores(Statistic):
         """
         import numpy as np
 
-        real = self.likelihood.scores(columns, tuple(t / POINT_UNIT for t in self.point))
+        real, units = self.likelihood.scores(columns, self.real_point), self.units
         with np.errstate(all="ignore"):
+            if units is not None:
+                real = real * (UNITS / np.array(units, np.float64))
             finite = np.isfinite(real).all(axis=1)
             far = _farthest(real.shape[1])
             steps = np.rint(np.clip(np.where(finite[:, None], real, 0.0), -far, far) * SCORE_STEPS)
@@ -183,9 +202,9 @@ class ClippedScores(Statistic):
         """How far replacing one row moves the sums, the same at every point.
 
         Proof: for replace-one neighbours, in L2, of whole numbers. A row adds (U s, s s', U^2 k): s whole numbers with
-        |s|^2 <= C^2 by `vectors` whatever the function returned (no sum of squares leaves int64, by `_farthest`; the
-        cut multiplies by a factor that is too small by 2^-40, more than its few roundings, and then rounds towards 0),
-        k 0 or 1, U = `SCORE_STEPS`. With relative
+        |s|^2 <= C^2 by `vectors` whatever the function returned and whatever it is divided by (no sum of squares leaves
+        int64, by `_farthest`; the cut multiplies by a factor that is too small by 2^-40, more than its few roundings,
+        and then rounds towards 0), k 0 or 1, U = `SCORE_STEPS`. With relative
         scales 1 for scores, r on the diagonal, r `HALF_ROOT` (at least r / sqrt 2) off it and v for the count, the
         squared distance of two rows is at most, with c = <s, s'> and the norm of Frobenius,
 
