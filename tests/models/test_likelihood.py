@@ -283,7 +283,7 @@ def test_made_up_rows_follow_the_density():
 
 
 def test_rounds_lead_to_the_rows_own_estimate():
-    """Seed 5. With little noise the anchor is the rows' own estimate, to a fifth of its standard error.
+    """Seed 5. With little noise the anchor is the rows' own estimate, to a quarter of its standard error.
 
     The planted fault is the second point, which is not there yet.
     """
@@ -311,7 +311,7 @@ def test_rounds_lead_to_the_rows_own_estimate():
     real = [[value / unit for value in some] for some in noise.split(list(values))]
     anchor = fitted(model, SCHEMA, facts, real, 4000.0, model.default_prior(SCHEMA), 8).anchor
     root = np.linalg.cholesky(information).T
-    assert np.abs(root @ (anchor - t)).max() < 0.2
+    assert np.abs(root @ (anchor - t)).max() < 0.25
     assert np.abs(root @ (np.array(facts[1].point) - t)).max() > 1
     assert abs(real[-1][-1]) < 4000 * 0.05  # rows that were cut
 
