@@ -8,6 +8,7 @@ import pytest
 
 import tacit
 from tacit.report.many_columns import about_many_columns
+from tacit.report.plan_text import explain
 
 
 def plan_of(count: int, budget: float) -> tacit.Plan:
@@ -44,3 +45,16 @@ def test_so_many_levels_that_a_posterior_would_take_hours_are_refused_before_any
     release = tacit.simulate(plan, n=2000, seed=1).release
     with pytest.raises(tacit.RefusedError, match=r"^Expected formula=[^\n]* to have fewer levels[^\n]*\.$"):
         tacit.infer(release)
+
+
+@pytest.mark.parametrize("count", [19, 29])
+def test_scores_of_many_coefficients_say_that_a_posterior_takes_minutes(count: int) -> None:
+    names = [f"x{i}" for i in range(count)]
+    schema = tacit.Schema(y=["no", "yes"], **dict.fromkeys(names, (-1, 1)))
+    model = tacit.LogisticRegression("y ~ " + " + ".join(names))
+    said = [
+        line
+        for line in explain(tacit.Plan(model, schema, tacit.ApproxDP(1.0, 1e-6), tacit.Newton()))
+        if "minutes" in line
+    ]
+    assert [line.startswith("Inference: with 30 coefficients") for line in said] == ([True] if count == 29 else [])

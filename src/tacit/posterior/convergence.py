@@ -23,7 +23,7 @@ def failure_of(posterior: Posterior) -> str | None:
     elif (worst := _largest_r_hat(posterior)) > _FAILED_R_HAT and worst > (most := _r_hat_by_chance(posterior)):
         what = f"to agree (largest R-hat {worst:.3f}, above {max(_FAILED_R_HAT, most):.3g})"
     if what is None:
-        return _separated(posterior)
+        return _separated(posterior) or _empty_level(posterior)
     return (
         f"Expected the chains of method {posterior.method!r} {what}: try more warmup and draws, another method, or a "
         "prior that says more; the release is as good as before, and anyway=True or --anyway shows these draws."
@@ -42,6 +42,24 @@ def _separated(posterior: Posterior) -> str | None:
     if all(isinstance(one.noise_parameters, ScoreNoise) for one in posterior.releases):
         left = information_left(score_sites(posterior.releases))
     return separated(spread.reshape(-1), theta.reshape(-1, theta.shape[-1]), left)
+
+
+def _empty_level(posterior: Posterior) -> str | None:
+    from tacit.models.poisson_regression import PoissonRegression
+    from tacit.models.score_levels import empty_level, level_totals
+    from tacit.models.score_noise import ScoreNoise
+    from tacit.posterior.score_sites import score_sites
+
+    model, schema, releases = posterior.plan.model, posterior.plan.schema, posterior.releases
+    if not releases or posterior.surveys or not isinstance(model, PoissonRegression) or model.link != "log":
+        return None
+    if not all(isinstance(one.noise_parameters, ScoreNoise) for one in releases):
+        return None
+    totals = level_totals(model.design(schema), score_sites(releases))
+    if not any(one.doubtful for one in totals):
+        return None
+    theta = posterior.parameter("theta")
+    return empty_level(totals, theta.std(axis=0), posterior.prior_draws(400)["theta"].std(axis=0))
 
 
 def finite(posterior: Posterior) -> bool:

@@ -10,6 +10,19 @@ from tacit.plan import Plan
 _FEW_COLUMNS = 20  # of a linear regression: there is a posterior whatever the number of rows is
 
 
+_MANY_SCORES = 20  # coefficients, whose posterior took 55 seconds of one core; 30 had not ended after 129
+
+
+def about_many_scores(coefficients: int) -> list[str]:
+    """That a posterior from scores in rounds will take minutes."""
+    if coefficients <= _MANY_SCORES:
+        return []
+    return [
+        f"Inference: with {coefficients} coefficients the posterior takes minutes of computing: one for 20, and more "
+        "than two for 30. Leave columns out if that is too long."
+    ]
+
+
 def about_many_columns(plan: Plan) -> list[str]:
     """From how many rows on there is a posterior, where a linear regression has too many columns or levels for NUTS."""
     model = plan.model

@@ -24,7 +24,7 @@ from tacit.posterior.cut_rows import FEW_TABLES
 from tacit.privacy.assumptions import TYPED_ELSEWHERE
 from tacit.report.cohort_text import about_cohort
 from tacit.report.draw_cost import about_sampler
-from tacit.report.many_columns import about_many_columns
+from tacit.report.many_columns import about_many_columns, about_many_scores
 from tacit.report.neighbour_text import about_n, everyone
 from tacit.schema import Category
 from tacit.statistics.clipped_scores import ClippedScores
@@ -184,6 +184,7 @@ def _explain_rounds(plan: Plan) -> list[str]:
             f"rows say about any of them.{_PURE_HINT if calibrated.sums.laplace else ''} "
             f"Narrower bounds and fewer columns help{'' if unit is None else ', and fewer rows of each person'}."
         )
+    lines += about_many_scores(len(names))
     if unit is not None:
         lines.append(f"Everyone: {everyone(unit, fills=False)}")
     return [*lines, *about_columns(plan), about_types()]
