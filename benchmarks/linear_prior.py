@@ -23,7 +23,7 @@ import tacit.calibration.table as study
 from tacit.calibration.random_plans import random_plan, try_plan
 from tacit.models.score_data import separated
 
-MADE_UP = {"y": (0, 10), "x": (18, 90), "z": (0, 12), "g": ["a", "b", "c"]}
+MADE_UP = {"y": (0, 10), "x": (18, 90), "z": (0, 12), "w": (-5, 5), "g": ["a", "b", "c"]}
 BOTH = ["no", "yes"]
 LEARNED = {"explained": (0.5, 0.5)}
 
