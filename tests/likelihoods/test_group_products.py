@@ -33,6 +33,17 @@ def test_moments_of_products_are_those_of_draws(vectors):
     assert np.abs(wide).max() > 50
 
 
+def test_sums_that_are_known_nearly_exactly_have_moments_without_rounding():
+    """Var h^2 = 2 c^2 + 4 m^2 c with m = 10^8 and c = 1e-4, exact to 1e-12. Planted fault: as the difference of fourth
+    powers, 2 (m^2 + c)^2 - 2 m^4, it is off by more than itself.
+    """
+    m, c = 1e8, 1e-4
+    with jax.enable_x64(True):
+        _, wide = product_moments(np.full((1, 1, 1), m), np.full((1, 1, 1, 1, 1), c))
+    assert np.isclose(float(wide[0, 0, 0, 0]), 2 * c**2 + 4 * m**2 * c, rtol=1e-12)
+    assert not np.isclose(2 * (m * m + c) ** 2 - 2 * m**4, 2 * c**2 + 4 * m**2 * c, rtol=0.5)
+
+
 def test_number_by_number_is_the_same_as_all_at_once(vectors):
     """Exact up to rounding."""
     mean, covariance = vectors[0].reshape(3, 6), vectors[1]

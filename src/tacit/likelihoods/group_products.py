@@ -38,10 +38,12 @@ def product_moments(mean: Any, covariance: Any) -> tuple[Any, Any]:
     ``covariance`` (groups, d, q, d, q).
     """
     groups, d, q = mean.shape
-    second = covariance + mean[:, :, :, None, None] * mean[:, None, None, :, :]
+    squares = mean[:, :, :, None, None] * mean[:, None, None, :, :]
+    second = covariance + squares
     expected = jnp.einsum("giaja->ij", second)
-    flat = jnp.transpose(second, (0, 2, 4, 1, 3)).reshape(groups * q * q, d * d)
-    crossed = (flat.T @ flat).reshape(d, d, d, d)  # at (i, k, j, l): the sum of E_ik E_jl
-    own = jnp.einsum("gia,gja->gij", mean, mean).reshape(groups, d * d)
-    squares = (own.T @ own).reshape(d, d, d, d)  # at (i, j, k, l)
-    return expected, jnp.transpose(crossed, (0, 2, 1, 3)) + jnp.transpose(crossed, (0, 2, 3, 1)) - 2 * squares
+    flat, own, both = (
+        jnp.transpose(one, (0, 2, 4, 1, 3)).reshape(groups * q * q, d * d) for one in (covariance, squares, second)
+    )
+    # At (i, k, j, l) the sum of E_ik E_jl - m_i m_k m_j m_l, without a difference: means may be 10^7 times the sds.
+    crossed = (flat.T @ both + own.T @ flat).reshape(d, d, d, d)
+    return expected, jnp.transpose(crossed, (0, 2, 1, 3)) + jnp.transpose(crossed, (0, 2, 3, 1))
