@@ -29,7 +29,10 @@ def given_seen(mean: Any, covariance: Any, seen: Any, noise: Any) -> tuple[Any, 
         value -= jnp.sum(away**2 / total + jnp.log(total)) / 2
         gain = covariance[..., :, i] / total[..., None]
         mean = mean + gain * away[..., None]
+        # Joseph's form, which stays positive where the noise is less than the rounding of the covariance.
         covariance = covariance - gain[..., :, None] * covariance[..., i, :][..., None, :]
+        covariance = covariance - covariance[..., :, i][..., :, None] * gain[..., None, :]
+        covariance = covariance + (noise[..., i, None] * gain)[..., :, None] * gain[..., None, :]
     return mean, covariance, value
 
 
