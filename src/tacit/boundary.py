@@ -155,7 +155,7 @@ def partial(
     *,
     dataset: str,
     engine: Engines = "local",
-    progress: Progress | None = None,
+    progress: Asked = None,
 ) -> Partial:
     """The exact sums of one site, to be added to those of other sites by `privatize`, before the noise.
 
@@ -175,8 +175,9 @@ def partial(
     check_name("dataset", dataset)
     measure = Measure.of(plan)
     plan.calibrated_mechanism().check_here()
-    rows = reader(data, plan, engine, progress)
-    n, collected = rows.collect()
+    with shown(progress, "Reading rows", "rows") as told:
+        rows = reader(data, plan, engine, told)
+        n, collected = rows.collect()
     assert isinstance(collected, Sums)
     return Partial(plan, n, tuple(collected.totals), dataset, secrets.token_hex(16), measure, rows.typed_elsewhere)
 

@@ -258,10 +258,9 @@ def _column_from_plain(value: object) -> Column:
             return Category(tuple(value))
         if len(value) == 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
             return Number(value[0], value[1])
-        if len(value) > 4:  # the cells of a column, perhaps
-            value = one_thing(value)
-        else:
+        if len(value) <= 4:
             refuse_dates(value)
+        value = value if len(value) <= 4 else one_thing(value)  # the cells of a column, perhaps
     raise expected("column", value, "to be two numbers (bounds), a list of strings (levels) or a table with either")
 
 
@@ -286,9 +285,7 @@ class Schema(Mapping[str, Column]):
 
     def __init__(self, columns: Mapping[str, object] | None = None, /, **more: object) -> None:
         if columns is not None and not isinstance(columns, Mapping):
-            raise InputError(
-                "Expected schema to be names with bounds or levels, as in Schema(age=(18, 100)) or a dict."
-            )
+            raise InputError("Expected schema to be names with bounds or levels: Schema(age=(18, 100)) or a dict.")
         declared: dict[str, object] = {**(columns or {}), **more}
         if not declared:
             raise InputError("Expected schema to declare at least one column.")

@@ -21,10 +21,10 @@ from tacit.ledger.note import note
 from tacit.noise.entropy import OSEntropy
 from tacit.plan import Plan, as_plan
 from tacit.privacy.guarantees import guarantee_from_plain
+from tacit.runtime.progress import Asked, shown
 
 if TYPE_CHECKING:
     from tacit.engines.accepted import Engines, Table
-    from tacit.runtime.progress import Progress
 
 
 def screen(
@@ -37,7 +37,7 @@ def screen(
     rho: float | None = None,
     mu: float | None = None,
     engine: Engines = "local",
-    progress: Progress | None = None,
+    progress: Asked = None,
 ) -> Screen:
     """Spend a little on how many cells of each column of ``plan`` are missing, unreadable, unknown or out of bounds.
 
@@ -65,24 +65,25 @@ def screen(
     name = check_name("dataset", dataset if dataset is not None else "unnamed")
     if ledger is not None and not isinstance(ledger, Ledger | str | Path):
         raise expected("ledger", one_thing(ledger), "to be a Ledger, the path of one, or None")
-    rows = reader(data, asked, engine, progress)
-    book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
-    person = asked.mechanism.person
-    with uninterrupted():
-        receipt = None
-        if book is not None:
-            receipt = book.spend(name, event, digest(asked.to_plain()), person=person.id if person else None)
-    # From here on the budget counts as spent, whatever happens.
-    n, collected = rows.collect()
-    found = Screen(
-        plan=asked,
-        n=n,
-        values=asked.calibrated_mechanism().cross(collected, n, OSEntropy()),
-        dataset=name,
-        id=secrets.token_hex(16),
-        ledger=None if receipt is None else receipt.to_plain(),
-        typed_elsewhere=rows.typed_elsewhere,
-    )
-    if book is not None and receipt is not None:
-        note(book, receipt, found.id, found.to_plain())
-    return found
+    with shown(progress, "Reading rows", "rows") as told:
+        rows = reader(data, asked, engine, told)
+        book = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
+        person = asked.mechanism.person
+        with uninterrupted():
+            receipt = None
+            if book is not None:
+                receipt = book.spend(name, event, digest(asked.to_plain()), person=person.id if person else None)
+        # From here on the budget counts as spent, whatever happens.
+        n, collected = rows.collect()
+        found = Screen(
+            plan=asked,
+            n=n,
+            values=asked.calibrated_mechanism().cross(collected, n, OSEntropy()),
+            dataset=name,
+            id=secrets.token_hex(16),
+            ledger=None if receipt is None else receipt.to_plain(),
+            typed_elsewhere=rows.typed_elsewhere,
+        )
+        if book is not None and receipt is not None:
+            note(book, receipt, found.id, found.to_plain())
+        return found

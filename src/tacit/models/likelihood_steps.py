@@ -134,7 +134,7 @@ def settled_prior(
     return fit.prior_mean, fit.prior_sd
 
 
-class Scaled(NamedTuple):
+class InOneUnit(NamedTuple):
     """What a round released: scores as they are, what they were cut in, the information as it was released, and how
     many rows were cut, with the sd of its noise.
     """
@@ -145,11 +145,11 @@ class Scaled(NamedTuple):
     cut: tuple[float, float]
 
 
-def in_one_unit(one: Round, value: Any) -> Scaled:
+def in_one_unit(one: Round, value: Any) -> InOneUnit:
     """The scores of a round, which were divided by its units."""
     p = len(one.point)
     units = np.ones(p) if one.units is None else np.array(one.units)
-    return Scaled(
+    return InOneUnit(
         np.asarray(value[:p]) * units, units, value[p : p + p * (p + 1) // 2], (float(value[-1]), one.cut_noise)
     )
 

@@ -45,6 +45,8 @@ def _separated(posterior: Posterior) -> str | None:
 
 
 def _empty_level(posterior: Posterior) -> str | None:
+    if posterior.diagnostic("misfit") is None:  # no rounds of scores: its plan need not be read
+        return None
     from tacit.models.poisson_regression import PoissonRegression
     from tacit.models.score_levels import empty_level, level_totals
     from tacit.models.score_noise import ScoreNoise
